@@ -149,7 +149,7 @@ impl SettingValue {
 
 impl Definition {
     /// A kind without keys, whose source code is not stored: code in Rust. Its author has to change `version` whenever
-    /// it computes other numbers.
+    /// it computes other numbers. Names are checked when it is registered ([`Definition::check`]).
     pub fn new(kind: &str, name: &str, version: &str) -> Self {
         Self {
             kind: kind.to_owned(),
@@ -161,7 +161,8 @@ impl Definition {
         }
     }
 
-    /// Adds a key with this default, which manifests need not write. The type of the default is the type of the key.
+    /// Adds a key with this default, which manifests need not write. The type of the default is the type of the key:
+    /// 1.0 makes a key of numbers, and 1_u64 one of whole numbers.
     pub fn key(mut self, name: &str, default: impl Into<SettingValue>) -> Self {
         let default = default.into();
         let name = name.to_owned();
@@ -278,7 +279,8 @@ impl KeyValues {
         }
     }
 
-    /// These values, to which the defaults of those keys are added that have no value yet.
+    /// These values, to which the defaults of those keys are added that have no value yet. A key without a default gets
+    /// none: the schema of manifests demands that it is written.
     pub fn with_defaults(mut self, keys: &[DefinedKey]) -> Self {
         for DefinedKey { name, default, .. } in keys {
             if let Some(value) = default {

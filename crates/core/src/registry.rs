@@ -20,7 +20,7 @@ pub struct Registry {
 
 impl Registry {
     /// Adds a custom algorithm: what is known of it without running it, and the code that starts its runs. It replaces
-    /// one that was registered under the same kind.
+    /// one that was registered under the same kind; the kind of a built-in algorithm is refused.
     ///
     /// # Errors
     /// What is wrong with the definition.
@@ -38,7 +38,7 @@ impl Registry {
     }
 
     /// Adds a custom problem: its definition, and the code that builds its instances. It replaces one that was
-    /// registered under the same kind.
+    /// registered under the same kind; the kind of a built-in problem is refused.
     ///
     /// # Errors
     /// What is wrong with the definition.

@@ -1,6 +1,6 @@
 //! Every random draw: its stream and its distribution.
 //!
-//! *Invariant*: a stream is identified by purpose, copy, replicate and client, and by
+//! *Invariant*: a stream is identified by the seed, purpose, copy, replicate and client, and by
 //! nothing else. So no draw depends on threads, on the order of the runs, on the algorithm
 //! or on the grid: two algorithms on one replicate have the same noise, and ten clients
 //! are the first ten of a hundred.
@@ -47,9 +47,11 @@ pub struct Stream {
 }
 
 impl Stream {
-    /// The stream of `purpose` for `client` in `replicate`. `copy` distinguishes runs that
-    /// must not share noise (Richardson-Romberg with independent coupling); it is 0 for
-    /// all others.
+    /// The stream of `purpose` for `client` in `replicate`, from its beginning; `client` is 0 where the stream is not
+    /// of a client. `copy` distinguishes runs of one replicate that must not share noise (Richardson-Romberg with
+    /// independent coupling), and is 0 for all others. Among the streams of [`Purpose::SharedInstance`], copy 0 draws
+    /// an instance, and others the seeds of several instances (1 and 2, with the number of an instance as
+    /// `replicate`) and the test set (2, with 0): a copy with a new use needs another number.
     pub fn new(seed: u64, purpose: Purpose, copy: u8, replicate: u64, client: u64) -> Self {
         debug_assert!(replicate < MAX_REPLICATES && client < MAX_CLIENTS);
         let mut rng = ChaCha8Rng::from_seed(key(seed));
@@ -99,14 +101,15 @@ impl Stream {
         assert!(self.used <= AHEAD, "more draws skipped than were ready");
     }
 
-    /// The place of the next draw among those that are made: the field that [`Stream::unused`] reads first. It is
-    /// returned as a reference, so that a kernel can prefetch it.
+    /// The place of the next draw among those that are made, [`AHEAD`] if all are used: the field that
+    /// [`Stream::unused`] reads first. It is returned as a reference, so that a kernel can prefetch it.
     #[inline]
     pub(crate) fn position(&self) -> &usize {
         &self.used
     }
 
-    /// The draws that are made and not yet used. In contrast to [`Stream::ready`] it makes no more if there are none.
+    /// The draws that are made and not yet used. In contrast to [`Stream::ready`] it makes no more if there are none,
+    /// and returns an empty slice.
     #[inline]
     pub(crate) fn unused(&self) -> &[u64] {
         &self.ahead[self.used.min(AHEAD)..]
@@ -130,13 +133,18 @@ impl Stream {
         (self.bits() >> 11) as f64 * (1.0 / (1u64 << 53) as f64)
     }
 
-    /// A uniform index in `0..n` from one draw. No probability differs from 1/n by more than 2⁻⁶⁴.
+    /// A uniform index in `0..n` from one draw, for an n of 1 or more. No probability differs from 1/n by more than
+    /// 2⁻⁶⁴.
     #[inline]
     pub fn index(&mut self, n: usize) -> usize {
         ((u128::from(self.bits()) * n as u128) >> 64) as usize
     }
 
-    /// `k` indices in `0..n`, drawn without replacement: the first `k` entries of a uniform permutation, in its order.
+    /// `k` indices in `0..n`, drawn without replacement: the first `k` entries of a uniform permutation, in its
+    /// order. With k = n it shuffles.
+    ///
+    /// # Panics
+    /// If k is above n.
     pub fn distinct(&mut self, n: usize, k: usize) -> Vec<usize> {
         let mut all: Vec<usize> = (0..n).collect();
         for i in 0..k {
@@ -183,7 +191,8 @@ impl Stream {
         ((libm::log(u) / libm::log1p(-p)) as u64).saturating_add(1)
     }
 
-    /// A number from the gamma distribution of this shape, above 0, and of scale 1 (Marsaglia and Tsang 2000).
+    /// A number from the gamma distribution of this shape, which must be above 0, and of scale 1 (Marsaglia and Tsang
+    /// 2000). It is 0 where it underflows, as it does for a tiny shape.
     pub fn gamma(&mut self, shape: f64) -> f64 {
         // Their method needs a shape of 1 or more. A smaller shape is that of Gamma(shape + 1) U^(1/shape), U uniform.
         if shape < 1.0 {
@@ -205,8 +214,8 @@ impl Stream {
         }
     }
 
-    /// `n` shares of a whole, 0 or more with the sum 1, from the distribution Dirichlet(α, …, α): the smaller α is, the
-    /// more unequal they are.
+    /// `n` shares of a whole, 0 or more with the sum 1 up to rounding, from the distribution Dirichlet(α, …, α) with
+    /// α above 0: the smaller α is, the more unequal they are.
     pub fn dirichlet(&mut self, n: usize, alpha: f64) -> Vec<f64> {
         let mut shares: Vec<f64> = (0..n).map(|_| self.gamma(alpha)).collect();
         let total = shares.iter().fold(0.0, |sum, x| sum + x);

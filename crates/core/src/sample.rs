@@ -56,7 +56,7 @@ pub fn noisy(clients: usize) -> quadratic::Quadratic {
     build(&settings, 3)
 }
 
-/// TD(0) on random environments of ten states, with features in four dimensions.
+/// TD(0) on random environments of ten states, with features in four dimensions and independent draws.
 pub fn garnet(heterogeneity: garnet::Heterogeneity, clients: usize) -> garnet::Settings {
     garnet::Settings {
         states: 10,
@@ -165,7 +165,7 @@ fn unequal_records() -> (Dataset, Fixed) {
     (dataset, Fixed(Contents::Table(named.collect())))
 }
 
-/// Ridge regression in three dimensions for clients that weigh by their records.
+/// Ridge regression in three dimensions for four clients with 4, 8, 12 and 16 records, which weigh by their records.
 pub fn weighted_ridge() -> least_squares::LeastSquares {
     let (dataset, files) = unequal_records();
     least_squares::Settings { dataset, l2: 0.2, batch: 2 }.build(1, &files).unwrap()
@@ -187,7 +187,7 @@ pub fn least_squares(rows: &[f64], theta: &[f64; 3]) -> least_squares::LeastSqua
     least_squares::Settings { dataset, l2: 0.0, batch: 1 }.build(1, &files).unwrap()
 }
 
-/// Logistic regression in three dimensions for clients that weigh by their records.
+/// Logistic regression in three dimensions for four clients with 4, 8, 12 and 16 records, which weigh by their records.
 pub fn weighted_logistic() -> logistic::Logistic {
     let (dataset, files) = unequal_records();
     let settings = logistic::dataset::Settings { dataset, l2: 0.5, margin: 0.0, batch: 1 };
@@ -195,7 +195,7 @@ pub fn weighted_logistic() -> logistic::Logistic {
 }
 
 /// One choice of terms for each way in which local steps, participation or control variates can differ, for problems of
-/// three or more clients.
+/// three or more clients: client k has entry k modulo the length of a list of steps or batches.
 pub fn terms(step_size: f64, local_steps: u64) -> Vec<Terms> {
     let fedavg = Terms::fedavg(step_size, local_steps);
     let scaffold = Terms::scaffold(step_size, local_steps);
@@ -271,9 +271,9 @@ pub fn steps(count: u64, step: f64) -> Operation {
 /// The step size of the programs that [`program`] makes.
 pub const STEP: f64 = 0.2;
 
-/// A program of four clients in one dimension whose only round repeats. Atom 0 is θ of the server, atom 1 where the
-/// clients end after one local step, atom 2 their mean, and the results of the operations `more` follow. The next θ is
-/// `next`, which is the estimate too.
+/// A program of four clients in one dimension whose only round repeats; `masks` are the random masks that the round
+/// draws. Atom 0 is θ of the server, atom 1 where the clients end after one local step, atom 2 their mean, and the
+/// results of the operations `more` follow. The next θ is `next`, which is the estimate too.
 pub fn program(masks: Vec<Mask>, more: Vec<Operation>, next: Expression) -> Program {
     let mean = crate::round_program::mean(sum([(1, 1.0)]));
     let mut operations = vec![steps(1, STEP), mean];

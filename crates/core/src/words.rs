@@ -2,7 +2,7 @@
 
 use std::borrow::{Borrow, Cow};
 
-/// A count with its noun, singular or plural: `1 cell`, `2 cells`.
+/// A count with its noun, singular or plural: `1 cell`, `2 cells`. The plural is the noun with an s.
 pub fn count(number: usize, noun: &str) -> String {
     let end = if number == 1 { "" } else { "s" };
     format!("{number} {noun}{end}")
@@ -91,7 +91,8 @@ enum Characters {
     OfKeyboard,
 }
 
-/// A number, rounded to `digits` significant digits, in these characters.
+/// A number, rounded to `digits` significant digits, 1 or more, in these characters: `0`, `–` for NaN and `∞` whatever
+/// the characters are.
 fn significant(value: f64, digits: usize, characters: Characters) -> String {
     let raised = characters == Characters::OfPages;
     if value.is_nan() || value == 0.0 {
@@ -130,7 +131,7 @@ pub fn number(value: f64, digits: usize) -> String {
     whole(value).unwrap_or_else(|| readable(value, digits))
 }
 
-/// The parts that are not empty, separated by commas.
+/// The parts that are not empty, separated by a comma and a space; empty if all are.
 pub fn joined(parts: &[&str]) -> String {
     parts.iter().copied().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(", ")
 }
@@ -149,7 +150,8 @@ pub fn enumerated<S: Borrow<str>>(texts: &[S]) -> String {
 const BEGINNINGS: &[char] = &['=', '+', '-', '@', '\t', '\r', '\''];
 
 /// A CSV field that a spreadsheet shows instead of computing it: `'` is prepended to a text
-/// that would begin a formula. Numbers are unchanged, since they are not formulas.
+/// that would begin a formula, and to one that begins with `'`, so that [`revived`] can undo it. Numbers are unchanged,
+/// since they are not formulas. Commas, quotes and line breaks are left to the writer of CSV.
 pub fn inert(text: &str) -> Cow<'_, str> {
     if text.starts_with(BEGINNINGS) && text.parse::<f64>().is_err() {
         Cow::Owned(format!("'{text}"))

@@ -45,7 +45,9 @@ struct Residuals {
 const SOLVED: Residuals = Residuals { wanted: 1e-14, accepted: 1e-9 };
 
 /// The x with x = B x + c, c being `constant`. `map` multiplies by B, and `whole` makes the matrix B, which is asked
-/// for only if its order is at most [`DIRECT`]. `None` if there is no such x, or GMRES does not find it.
+/// for only if its order is at most [`DIRECT`]. `None` if there is no such x, or GMRES does not find it. That there
+/// is an x does not say that x ← B x + c converges to it: whoever needs a limit has to know that the spectral radius
+/// of B is below 1.
 pub fn fixed_point(
     constant: &[f64],
     map: impl Fn(&[f64]) -> Vec<f64>,
@@ -127,8 +129,10 @@ fn norm(x: &[f64]) -> f64 {
 }
 
 /// The factor by which the second moments of a run grow in a round in the long run: the spectral radius of the linear
-/// map `after` of a round, applied again and again from `state`. `size` is a trace of the moments, by which they are
-/// normalised. It is 0 if the moments vanish, and `None` if they become infinite or the rate does not settle.
+/// map `after` of a round, applied again and again from `state`, which must be positive definite, as the identity is,
+/// so that it has a part along every direction that grows. `size` is a trace of the moments, by which they are
+/// normalised. It is 0 if the moments vanish, and `None` if they become infinite or the rate does not settle. It is
+/// an estimate: on which side of 1 a radius close to 1 is, only [`super::SymmetricBlocks::contracts`] can tell.
 pub fn growth(
     mut state: Vec<f64>,
     after: impl Fn(&[f64]) -> Vec<f64>,
@@ -164,8 +168,8 @@ pub fn growth(
     }
 }
 
-/// The slope of the line through values at 0, 1, 2, … by least squares. Oscillations, which complex eigenvalues
-/// make, nearly cancel in it.
+/// The slope of the line through values at 0, 1, 2, … by least squares, of two values or more. Oscillations, which
+/// complex eigenvalues make, nearly cancel in it.
 fn slope(values: &[f64]) -> f64 {
     let middle = (values.len() - 1) as f64 / 2.0;
     let mut products = 0.0;

@@ -53,8 +53,8 @@ impl Extremes {
 }
 
 /// The extreme eigenvalues of a symmetric d × d matrix, by Lanczos' iteration, after at most `steps` products, fewer
-/// once they are good `enough`. `product(x, out)` writes the matrix times x to `out`, d numbers. If products are not
-/// finite, neither are the errors.
+/// once they are good `enough`. `product(x, out)` writes the matrix times x to `out`, d numbers, all of which it must
+/// set. `d` and `steps` are 1 or more. If products are not finite, neither are the errors.
 pub fn extremes(
     d: usize,
     steps: usize,
@@ -157,7 +157,8 @@ pub fn spectral_norm(
     root_of_largest(&squares)
 }
 
-/// The square root, with its error, of the largest eigenvalue of a positive semidefinite matrix.
+/// The square root, with its error, of the largest eigenvalue of a positive semidefinite matrix: the spectral norm of A
+/// if the matrix is AᵀA.
 fn root_of_largest(found: &Extremes) -> Approximation {
     let square = found.largest.value.max(0.0);
     let value = libm::sqrt(square);
@@ -205,7 +206,8 @@ impl Tridiagonal {
         }
     }
 
-    /// How many eigenvalues of this matrix are below x: the negative pivots of its elimination less x (Sturm).
+    /// How many eigenvalues of this matrix T are below x: as many as the elimination of T − x I has negative pivots
+    /// (Sturm).
     fn count_below(&self, x: f64) -> usize {
         let mut count = 0;
         let mut pivot = 1.0;

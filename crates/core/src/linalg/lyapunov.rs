@@ -67,7 +67,8 @@ impl Doubling {
     }
 }
 
-/// Entry number `entry`, row by row, of C − A X − X Aᵀ in double-double.
+/// Entry number `entry`, row by row, of C − A X − X Aᵀ, computed in double-double and rounded to a double; `x` is X
+/// row by row.
 fn residual_entry(a: &Matrix, c: &Matrix, x: &[Dd], entry: usize) -> f64 {
     let d = a.rows();
     let i = entry / d;

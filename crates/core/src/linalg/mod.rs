@@ -127,7 +127,8 @@ impl Matrix {
         Self { data: self.data.iter().map(|x| a * x).collect(), ..*self }
     }
 
-    /// self ← self + a x yᵀ, with a number of x for each row and a number of y for each column.
+    /// self ← self + a x yᵀ, with a number of x for each row and a number of y for each column. The numbers of x are
+    /// multiplied by a first, an order on which the bits of results depend.
     pub fn add_outer(&mut self, a: f64, x: &[f64], y: &[f64]) {
         for (row, x) in self.data.chunks_exact_mut(self.cols).zip(x) {
             for (entry, y) in row.iter_mut().zip(y) {
@@ -313,7 +314,8 @@ impl Matrix {
         }
     }
 
-    /// self, a square matrix, to the power `exponent`, by repeated squaring; the identity for 0.
+    /// self, a square matrix, to the power `exponent`, by repeated squaring; the identity for 0. Bits are those of this
+    /// order of products, not those of one product after the other.
     pub fn power(&self, mut exponent: u64) -> Self {
         let mut out = Self::identity(self.rows);
         let mut square = self.clone();
@@ -329,8 +331,9 @@ impl Matrix {
         out
     }
 
-    /// The mean of matrices of one shape, with one weight for each, which need not sum to 1; all weigh the same if
-    /// `weights` is `None`. It is 0 × 0 without matrices.
+    /// The mean of matrices of one shape, with one weight for each, such as the shares of clients; the weighted sum is
+    /// divided by the sum of the weights, which need not be 1. All weigh the same if `weights` is `None`. It is 0 × 0
+    /// without matrices.
     pub fn weighted_mean<'a>(
         matrices: impl Iterator<Item = &'a Matrix>,
         weights: Option<&[f64]>,

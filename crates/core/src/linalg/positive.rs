@@ -43,7 +43,8 @@ impl SymmetricBlocks {
             .flat_map(|(block, n)| (0..*n).flat_map(move |i| (i..*n).map(move |j| (block, i, j))))
     }
 
-    /// The vector of the tuple whose matrices are all identities.
+    /// The vector of the tuple whose matrices are all identities, which is positive definite: powers of a map are
+    /// applied to it.
     pub fn identity(&self) -> Vec<f64> {
         self.places().map(|(_, i, j)| f64::from(u8::from(i == j))).collect()
     }
@@ -51,7 +52,8 @@ impl SymmetricBlocks {
     /// Whether the spectral radius of a linear map of such tuples that preserves positive semidefinite ones
     /// is below 1 beyond doubt, THEORY (5.5): then second moments that follow the map stay bounded. `map` applies it
     /// to a vector; `whole` makes its matrix, which is asked for only if it is small. `false` says that no proof was
-    /// found.
+    /// found, also where the radius is below 1 by less than rounding errors hide. That the map preserves positive
+    /// semidefinite tuples is not checked, and without it nothing is proven.
     pub fn contracts(
         &self,
         map: impl Fn(&[f64]) -> Vec<f64>,

@@ -22,6 +22,9 @@ pub struct Singular;
 ///
 /// # Errors
 /// [`Singular`] if a factor or the refinement breaks down.
+///
+/// # Panics
+/// If the matrix is not square, or b has another length.
 pub fn solve(a: &Matrix, b: &[f64]) -> Result<Vec<f64>, Singular> {
     let n = a.rows;
     assert!(a.cols == n && b.len() == n);
@@ -75,8 +78,8 @@ impl Cholesky {
     }
 }
 
-/// A lower bound on the least eigenvalue of every symmetric matrix within `error` of `a` in the
-/// spectral norm; `None` if no positive one is found.
+/// A lower bound on the least eigenvalue of every symmetric matrix within `error` of the symmetric matrix `a` in the
+/// spectral norm, rounding errors included; `None` if no positive one is found.
 ///
 /// Where the factorisation of A − sI runs to its end in doubles, L Lᵀ differs from A − sI by at most
 /// γ tr(L Lᵀ), and so no eigenvalue of A is below s − γ tr(A) with γ of (n + 1) roundings (Rump,

@@ -10,7 +10,8 @@ pub struct Affine {
     pub matrix: Matrix,
     /// b̄, d numbers.
     pub offset: Vec<f64>,
-    /// The root, d numbers.
+    /// The root, d numbers. [`Affine::new`] solves for it; a [`Twin`](super::Twin) whose client has a singular Ā puts
+    /// θ* here, which then need not be a root.
     pub optimum: Vec<f64>,
 }
 
@@ -24,8 +25,8 @@ impl Affine {
         Ok(Self { matrix, offset, optimum })
     }
 
-    /// The mean of the clients' fields, which are summed in their order, weighted by the clients' shares;
-    /// all weigh 1/N if `shares` is `None`. Its root is θ*.
+    /// The mean of the clients' fields, which are summed in their order, weighted by the clients' shares, N numbers
+    /// whose sum must be 1 (Ā is divided by their sum, b̄ is not); all weigh 1/N if `shares` is `None`. Its root is θ*.
     ///
     /// # Errors
     /// [`Singular`] if it has no unique root.
@@ -49,15 +50,16 @@ impl Affine {
     }
 }
 
-/// ½ (θ − θ*)ᵀ A (θ − θ*): f(θ) − f(θ*) of a quadratic f with the Hessian A.
+/// ½ (θ − θ*)ᵀ A (θ − θ*): f(θ) − f(θ*) of a quadratic f with the Hessian A, d × d, and the minimiser θ* = `optimum`.
 pub fn half_square(a: &Matrix, theta: &[f64], optimum: &[f64]) -> f64 {
     let apart = difference(theta, optimum);
     0.5 * dot(&apart, &a.apply(&apart))
 }
 
-/// E F̄_c(θ) F̄_c(θ')ᵀ of a linear field, d × d, given s = E (e, 1)(e', 1)ᵀ with e = θ − θ* and
-/// e' = θ' − θ*. The field is M (e, 1) with M = (H_c, F̄_c(θ*)), so this is M s Mᵀ. Noise maps subtract it
-/// from second moments to get covariances ([`Facts::noise_map`]).
+/// E F̄_c(θ) F̄_c(θ')ᵀ of the mean field F̄_c of a client whose field is affine, d × d, for two random points θ and θ'
+/// with s = E (e, 1)(e', 1)ᵀ, (d+1) × (d+1), where e = θ − θ* and e' = θ' − θ*. The mean field at θ is M (e, 1) with
+/// M = (H_c, F̄_c(θ*)), so this is M s Mᵀ. Noise maps subtract it from second moments of draws to get covariances
+/// ([`Facts::noise_map`]).
 pub fn mean_part(facts: &dyn Facts, client: usize, s: &Matrix) -> Matrix {
     let d = facts.dim();
     let jacobian = facts.jacobian(client);

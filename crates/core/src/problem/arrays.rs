@@ -32,8 +32,9 @@ pub struct DataFile {
 pub const MISSING: &str = "the value is missing; fill it in, or remove the record";
 
 impl DataFile {
-    /// Where a message says that record number `row`, counted from 0, of the file's `records` is: "line 7",
-    /// as an editor counts lines from 1, if each record has a line of its own; else "row 5".
+    /// Where a message says that record number `row` of the file is, counted from 0 among all its records, of which
+    /// there are `records`: "line 7", as an editor counts lines from 1, if the file is a text that has as many lines as
+    /// records (a CSV file one more, its header); else "row 5", counted from 0.
     pub fn place(&self, row: usize, records: usize) -> String {
         let heads = usize::from(extension(&self.path) == "csv");
         let has_line_each = self.size.is_some_and(|size| {
@@ -164,13 +165,15 @@ pub enum FilesError {
 
 /// Reads data files, for problems that do no I/O themselves.
 pub trait Files: Sync {
-    /// The contents of a file.
+    /// The contents of a file. They are shared, so that an implementation may read a file once and keep its contents,
+    /// however many instances are built from it.
     ///
     /// # Errors
-    /// The reason why it cannot be read.
+    /// The reason why it cannot be read; also if its bytes do not have the hash that `file` states.
     fn open(&self, file: &DataFile) -> Result<Arc<Contents>, FilesError>;
-    /// How θ* of the instance that is built from these files is found where it has no closed form.
-    /// It is asked for when all else is read, right before the search.
+    /// How θ* of the instance that is built from these files is found where it has no closed form. A problem asks
+    /// for it only when all else is read, right before the search: the runner measures the time of the search from
+    /// this call on.
     fn optimum_search(&self) -> OptimumSearch<'_> {
         OptimumSearch::New
     }
@@ -211,12 +214,13 @@ impl<'a> NpzArrays<'a> {
         Fault::new("file", format!("{}: {message}", self.file))
     }
 
-    /// The entries of the array of this name, the last index fastest. `axes` are the names and the
-    /// expected lengths of its axes; a length of 0 is not known yet, and becomes the length that this
-    /// array has, so that later arrays with the same axis can be checked against it.
+    /// The entries of the array of this name, the last index fastest; all are finite, and there is at least one.
+    /// `axes` are the names and the expected lengths of its axes, none for a single number; a length of 0 is not known
+    /// yet, and becomes the length that this array has, so that later arrays with the same axis can be checked
+    /// against it.
     ///
     /// # Errors
-    /// If it is missing, has another shape, or holds a number that is not finite.
+    /// If it is missing, has another shape or an axis of length 0, or holds a number that is not finite.
     pub fn get(&self, name: &str, axes: &mut [(&str, &mut usize)]) -> Result<&'a [f64], Fault> {
         let Some(array) = self.arrays.get(name) else {
             let known: Vec<&str> = self.arrays.keys().map(String::as_str).collect();
@@ -280,7 +284,7 @@ pub struct TooManyFeatures {
 }
 
 /// Refuses sparse rows of `d` features in which only `numbers` numbers are stored, far fewer than d: each
-/// run would need vectors of d numbers for a file of a few bytes.
+/// run would need vectors of d numbers for a file of a few bytes. Readers of files call it before they make rows.
 ///
 /// # Errors
 /// [`TooManyFeatures`], whose message says how many are allowed.
@@ -292,7 +296,7 @@ pub fn check_features(d: usize, numbers: usize) -> Result<(), TooManyFeatures> {
 }
 
 /// The indices, one for each axis of an array of this shape, of its entry number `entry`, for a message:
-/// "1, 0, 2".
+/// "1, 0, 2". Entries and indices are counted from 0, the last index fastest.
 pub fn index_text(mut entry: usize, shape: &[usize]) -> String {
     let mut parts = Vec::new();
     for &size in shape.iter().rev() {

@@ -72,7 +72,11 @@ pub struct Atoms {
 
 impl Atoms {
     /// Reads the atoms of all clients, checks them, and computes the facts that follow from them.
+    ///
+    /// # Errors
+    /// A [`Fault`] of `file` if an array is missing or does not hold what it should, or θ* or a θ_c* is not unique.
     fn new(arrays: &NpzArrays<'_>) -> Result<Self, Fault> {
+        // 0 is a length that is not known yet: `get` sets it to that of the first array with this axis.
         let mut n = 0;
         let mut m = 0;
         let mut d = 0;
@@ -162,8 +166,9 @@ impl Facts for Atoms {
         }
         covariance
     }
-    /// Σ_m p_m M_m s M_mᵀ − M s Mᵀ, where the field of atom m is M_m (e, 1) with M_m = (A_m, F_m(θ*)), and
-    /// M = Σ_m p_m M_m gives the mean field.
+    /// The covariance of the client's draws between two points θ and θ', given s = E (e, 1)(e', 1)ᵀ with e = θ − θ*
+    /// and e' = θ' − θ*: Σ_m p_m M_m s M_mᵀ − M s Mᵀ, where the field of atom m is M_m (e, 1) with
+    /// M_m = (A_m, F_m(θ*)), and M = Σ_m p_m M_m gives the mean field. It is always known, since draws are independent.
     fn noise_map(&self, client: usize, s: &Matrix) -> Option<Matrix> {
         let d = self.dim();
         let mut second = Matrix::zeros(d, d);
@@ -179,8 +184,8 @@ impl Facts for Atoms {
         }
         Some(second.plus(-1.0, &mean_part(self, client, s)))
     }
-    /// The effort of an atom is that of d draws whose matrices have rank one, since its matrix may have
-    /// rank d.
+    /// M d, and not M: theory estimates its time from this number as if the matrix of each draw had rank one, and the
+    /// matrix of an atom may have rank d.
     fn draws(&self) -> usize {
         self.atoms * self.dim()
     }

@@ -48,7 +48,8 @@ pub struct Move {
 pub struct Chain(SparseRows);
 
 impl Chain {
-    /// The chain with these transition probabilities, S × S.
+    /// The chain with these transition probabilities, S × S, of which those that are 0 are left out. That each row
+    /// sums to 1 is not checked here, but by [`Chain::stationary`].
     pub fn new(transitions: &Matrix) -> Self {
         Self(SparseRows::from_dense(transitions.rows(), transitions.entries()))
     }
@@ -141,7 +142,8 @@ fn stationary_equation(into: &SparseRows, i: u32) -> Vec<(u32, f64)> {
 }
 
 /// Whether the chain has exactly one class of states that is never left, and so one stationary
-/// distribution: whether some state is reached from all others. `into` are the columns of P.
+/// distribution: whether some state is reached from all others. `into` are the columns of P: row j of it has the states
+/// from which state j is reached in one transition.
 fn has_one_class(into: &SparseRows) -> bool {
     // Searches backwards begin at states that no earlier search reached. If some state is reached from all
     // others, the state at which the last of these searches begins is one.

@@ -10,6 +10,8 @@ use crate::rng::{Purpose, Stream};
 /// θ* and θ_c* are roots, the Jacobian is the derivative of the mean field, the
 /// curvature its second derivative, and `draws` oracle calls have the stated mean and
 /// covariance at θ*, and the covariance of the noise map elsewhere, within standard errors.
+/// Roots are checked of all clients, the rest of the first three. Draws must be independent, since the standard
+/// errors are those of independent draws: a problem with Markovian noise may fail.
 ///
 /// # Panics
 /// With the first disagreement.
@@ -25,7 +27,7 @@ pub fn agree<P: Problem>(problem: &P, draws: usize) {
 }
 
 /// Compares the stated curvature ∇²F̄_c(θ*)[M] for M = uuᵀ with second differences of the mean field along
-/// u; nothing is compared if it is not known.
+/// u, and panics where they differ; nothing is compared if the problem does not know its curvature.
 fn compare_curvature<P: Problem>(problem: &P, client: usize) {
     let d = problem.dim();
     let h = 1e-3;
@@ -108,8 +110,9 @@ impl Probe {
     }
 }
 
-/// Compares the mean of f gᵀ over `n` draws of (f, g) with `stated`, entry by entry, and panics where they
-/// are more than 4.5 standard errors apart. `what` begins the message.
+/// Compares the mean of f gᵀ over `n` draws of (f, g) with `stated`, d × d, entry by entry, and panics where they
+/// are more than 4.5 standard errors apart. `draw(f, g)` writes a new pair of d numbers each, drawn independently of
+/// the pairs before. `what` begins the message.
 fn compare_products(
     what: &str,
     n: usize,
@@ -138,8 +141,8 @@ fn compare_products(
 }
 
 /// Checks that the shares π_c sum to 1, that θ* solves Σ π_c F̄_c = 0 and that each θ_c* solves F̄_c = 0: the
-/// norms of the mean fields there are below `rounding`. For θ* the limit is multiplied by 1 plus the largest norm of a
-/// client's mean field there.
+/// norms of the mean fields there are below `rounding`. For θ* the limit is multiplied by 1 plus the largest norm of
+/// a client's mean field there.
 ///
 /// # Panics
 /// If one of these does not hold.
@@ -167,7 +170,8 @@ pub fn roots<P: Problem>(problem: &P, rounding: f64) {
     assert!(norm < rounding * (1.0 + size), "the mean field at the optimum has norm {norm}");
 }
 
-/// Compares the stated Jacobian of a client with central differences of its mean field at θ*.
+/// Compares the stated Jacobian of a client with central differences of its mean field at θ*, and panics where they
+/// differ.
 fn compare_jacobian<P: Problem>(problem: &P, client: usize) {
     let d = problem.dim();
     let h = 1e-5;
@@ -192,7 +196,7 @@ fn compare_jacobian<P: Problem>(problem: &P, client: usize) {
 
 /// Compares `jacobian_product`, with the Jacobian of a client alone and with a weighted sum of it and the
 /// first client's, and `noise_trace` with what the matrices give; and checks that a Jacobian which is
-/// stated to be symmetric is so.
+/// stated to be symmetric is so. Problems may compute the two without the matrices. It panics where they differ.
 fn compare_products_with_jacobians<P: Problem>(problem: &P, client: usize) {
     let d = problem.dim();
     let x: Vec<f64> = (0..d).map(|i| 1.0 / (1.0 + i as f64) - 0.2).collect();

@@ -26,7 +26,7 @@ const LARGEST_EXACT: &str = "9007199254740992";
 /// the values of a feature do so by chance.
 const FEWEST_NUMBERED: usize = 10;
 
-/// Whether a text is a usual mark of a missing value.
+/// Whether a text is a usual mark of a missing value, compared as it is, with its case and its spaces.
 pub fn is_mark(text: &str) -> bool {
     MARKS.contains(&text)
 }
@@ -54,7 +54,7 @@ pub fn is_long(text: &str) -> bool {
 }
 
 /// Whether a text is a whole number that double precision does not have, so that it would be read as
-/// another whole number.
+/// another whole number. A number of [`is_long`] may still be exact, such as 2^54.
 pub fn is_inexact(text: &str) -> bool {
     is_long(text) && whole_digits(text) != Some(&format!("{:.0}", number(text).abs()))
 }
@@ -86,7 +86,8 @@ impl Column {
         self.len() == 0
     }
 
-    /// The value in a row as text, a number in its shortest form.
+    /// The value in a row, counted from 0, as text: a number in its shortest form (1.0 is "1"), and "NaN" where a
+    /// column of numbers lacks a value; a text column has the mark of the missing value as the file has it.
     pub fn text(&self, row: usize) -> String {
         match self {
             Self::Numbers(values) => values[row].to_string(),
@@ -118,8 +119,9 @@ impl Column {
     }
 
     /// The column of numbers, with NaN in the place of each mark of a missing value, that a text column is
-    /// if all its other texts are numbers; else the column itself. A reader makes a column text because of
-    /// its marks, and without the records whose values are missing it would be numbers.
+    /// if it has marks and all its other texts are numbers; else the column itself. A reader of files makes a column
+    /// text because of its marks, and without the records whose values are missing it would be numbers. A column of
+    /// numbers that a file holds as texts, without a mark, stays text.
     pub fn with_marks_read(&self) -> Cow<'_, Self> {
         match self {
             Self::Text(texts) if texts.iter().any(|text| is_mark(text)) => {
@@ -140,7 +142,8 @@ impl Column {
         }
     }
 
-    /// Whether the values are 0, 1, 2, … or 1, 2, 3, … in this order, as an index of rows is.
+    /// Whether the values are 0, 1, 2, … or 1, 2, 3, … in this order, as an index of rows is. A column without rows
+    /// is so too: the caller asks for ten rows or more.
     fn counts_rows(&self) -> bool {
         let Self::Numbers(values) = self else { return false };
         [0.0, 1.0]
@@ -172,7 +175,8 @@ fn take_rows<T: Clone>(values: &[T], rows: &[usize]) -> Vec<T> {
 }
 
 /// Texts as a column of numbers, with NaN in the place of marks of missing values; `None` if one is neither
-/// a number nor a mark.
+/// a number nor a mark. It is [`Column::LongNumbers`] if a whole number is beyond 2^53, so that no two of them become
+/// equal.
 pub fn numbers_and_marks(texts: &[String]) -> Option<Column> {
     if !texts.iter().all(|text| is_mark(text) || text.parse::<f64>().is_ok()) {
         return None;
@@ -189,7 +193,8 @@ pub fn number(text: &str) -> f64 {
 }
 
 /// How a number that a file has as `text` is written in [`Column::LongNumbers`]: a whole number beyond 2^53
-/// with all its digits, without leading zeros; any other as double precision writes it.
+/// with all its digits, without leading zeros; any other as double precision writes it, and "NaN", a mark of a missing
+/// value, for a text that is no number.
 pub fn exact_text(text: &str) -> String {
     match whole_digits(text).filter(|_| is_long(text)) {
         Some(digits) if text.starts_with('-') => format!("-{digits}"),
@@ -221,8 +226,9 @@ impl Exceptions {
         (numbers.len() > others.len()).then_some(Self { first, rows: others.len(), texts })
     }
 
-    /// What the column holds, for a message: "numbers but for \"x\" in 2 rows, first in line 7". `values`
-    /// are the column's, and `place` says where a row is.
+    /// What the column holds, for a message: "numbers but for \"x\" in 2 rows, first in line 7". `values` are the
+    /// texts of the column, of which these exceptions were found; `place` says where in the file the row of this number
+    /// is, counted from 0.
     pub fn describe(&self, values: &[String], place: impl Fn(usize) -> String) -> String {
         let text = sanitised(&values[self.first]);
         let place = place(self.first);

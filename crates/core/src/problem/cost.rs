@@ -37,7 +37,8 @@ pub struct ProblemCost {
     pub clients: u64,
     /// The dimension of θ.
     pub dimension: u64,
-    /// The operations of an oracle call.
+    /// The operations of an oracle call, of all records of its batch or, of the exact oracle, of all records of a
+    /// client.
     pub call: u64,
     /// The operations of the mean field of all clients.
     pub field: u64,
@@ -115,7 +116,8 @@ impl RecordCost {
     }
 }
 
-/// About how many records a file holds, as far as its size and the settings show it.
+/// About how many records a file holds: as many as it has lines or, if it is no text, as many as its numbers make with
+/// an assumed number of features.
 fn estimate_records(dataset: &Dataset) -> u64 {
     let (lines, numbers) = lines_and_numbers(dataset);
     if lines == 0 { numbers / (FEATURES + 1) } else { lines }
@@ -133,7 +135,8 @@ pub fn estimate_features(dataset: &Dataset) -> u64 {
     features + u64::from(dataset.intercept)
 }
 
-/// The lines of a file, 0 if it has none, and the numbers that it holds; assumed if it is missing.
+/// The lines of a file, 0 if it is no text, and the numbers that it holds; assumed if it is missing, which does not
+/// hinder an estimate: that it is missing is reported when it is read.
 fn lines_and_numbers(dataset: &Dataset) -> (u64, u64) {
     dataset.file.size.map_or((0, NUMBERS), |size| (size.lines, size.numbers))
 }
@@ -152,7 +155,7 @@ pub struct RecordCounts {
 
 impl RecordCounts {
     /// Estimates the sizes of a problem on the records of a file. θ has `classes` numbers for each
-    /// feature, and an oracle call draws `batch` records.
+    /// feature (1 but for softmax regression), and an oracle call draws `batch` records.
     pub fn of_file(dataset: &Dataset, batch: usize, classes: u64) -> Self {
         let records = estimate_records(dataset);
         let test = match dataset.test {
@@ -193,7 +196,9 @@ impl RecordCounts {
 
 impl ProblemCost {
     /// The cost of a problem without records, given the operations of an oracle call as a function
-    /// of d, such as [`matrix_call`]. N and d are assumed if `extent` is `None`, as where a file says them.
+    /// of d, such as [`matrix_call`]. N and d are assumed if `extent` is `None`, as where a file says them. The mean
+    /// field of each client is assumed to be a product with a d × d matrix; the exact oracle counts as the one with
+    /// noise.
     pub fn without_records(extent: Option<&InstanceSize>, call: fn(u64) -> u64) -> Self {
         let clients = extent.map_or(CLIENTS, |extent| extent.clients as u64);
         let dimension = extent.map_or(FEATURES, |extent| extent.dimension as u64);

@@ -113,7 +113,8 @@ impl Settings for CustomProblemSettings {
         Some(InstanceSize::of_matrices(clients, dimension))
     }
 
-    /// Always fails: instances are built by `visit`, since their type is not known here.
+    /// Always fails: instances are built by `visit`, since their type is not known here. The key of the fault is empty,
+    /// as it is of the whole table.
     fn build(&self, _seed: u64, _files: &dyn Files) -> Result<Exact, Fault> {
         Err(Fault::new("", "this is for built-in problems alone"))
     }
@@ -135,7 +136,8 @@ impl Settings for CustomProblemSettings {
     }
 }
 
-/// A fault for each number among the values that is not finite.
+/// A fault for each number among the values that is not finite, under the name of its key. Whole numbers, flags and
+/// texts need no check; custom algorithms are checked by it too.
 pub fn not_finite(values: &KeyValues) -> Vec<Fault> {
     let mut faults = Vec::new();
     for (key, value) in values.iter() {

@@ -6,7 +6,8 @@ use crate::kernel::Draws;
 use crate::linalg::Matrix;
 
 /// A problem with F_c(θ; Z) = F̄_c(θ), on which FedAvg is FedAvg-D (RR §4). It is one type
-/// for all problems, so that the engine is compiled once.
+/// for all problems, so that the engine is compiled once. Its draws are independent, also if those of the problem
+/// are Markovian, and an oracle call counts as one gradient, whatever the batch of the problem is.
 pub struct Exact(Box<dyn Facts>);
 
 impl Exact {

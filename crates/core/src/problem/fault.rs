@@ -8,7 +8,7 @@ use thiserror::Error;
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error("{message}")]
 pub struct Fault {
-    /// Key within the settings' table.
+    /// The key within the settings' table, dotted if it is in a table below; empty if the table as a whole is meant.
     pub key: Cow<'static, str>,
     /// What is wrong and what is allowed.
     pub message: String,

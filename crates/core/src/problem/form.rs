@@ -22,7 +22,8 @@ impl OracleForm {
     /// visitor returns.
     ///
     /// # Errors
-    /// If the form needs d × d matrices and the problem is too large for them.
+    /// If a twin is asked for, which needs d × d matrices, and d is above [`MOST_DIMENSIONS`]. Its message names the
+    /// key `bias`, since manifests ask for twins by it alone, and only on fields that are not linear.
     pub fn visit<P: Problem + 'static, V: Visitor>(
         self,
         problem: P,

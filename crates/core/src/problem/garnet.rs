@@ -256,7 +256,8 @@ impl<'a> SharedDraws<'a> {
     }
 
     /// The environment of a client under the policy: the shared one, or one drawn for this client alone,
-    /// with its perturbations, as the heterogeneity says.
+    /// with its perturbations, as the heterogeneity says. What is drawn for a client comes from its own stream, which
+    /// its number and the seed of the instance name.
     fn client_environment(&self, client: usize, seed: u64) -> Environment {
         let mut rng = Stream::client_instance(seed, client);
         let DrawnEnvironment { kernel, rewards } = match self.settings.heterogeneity {
@@ -288,7 +289,8 @@ impl<'a> SharedDraws<'a> {
     }
 }
 
-/// Adds a draw from U[0, `epsilon`] to each transition weight.
+/// Adds a draw from U[0, `epsilon`] to each transition weight of a kernel. The weights of a pair (s, a) then no longer
+/// sum to `branching`; they are divided by their sum when they become probabilities.
 fn perturb_kernel(kernel: &mut Kernel, epsilon: f64, rng: &mut Stream) {
     let weights = kernel.iter_mut().flatten();
     weights.for_each(|(_, weight)| *weight += epsilon * rng.uniform());

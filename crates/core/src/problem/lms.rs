@@ -84,6 +84,7 @@ impl super::settings::Settings for Settings {
         let mut clients = Vec::with_capacity(self.clients);
         for c in 0..self.clients {
             let mut rng = Stream::client_instance(seed, c);
+            // Drawn also where all clients share one covariance, so that the models w_k are equal in both cases.
             let own = direction(d, &mut rng);
             let axis = match self.covariances {
                 Covariances::Same => shared.clone(),
@@ -157,8 +158,9 @@ impl Facts for Lms {
         covariance.add_outer(1.0, &pull, &pull);
         covariance
     }
-    /// RDᵀR + R tr(RD) + σ²R with D = E (θ − w_k)(θ' − w_k)ᵀ, since
-    /// E hhᵀDhhᵀ = RDR + RDᵀR + R tr(RD) for Gaussian h.
+    /// The covariance of the client's draws between two points θ and θ', given s = E (e, 1)(e', 1)ᵀ with e = θ − θ*
+    /// and e' = θ' − θ*: RDᵀR + R tr(RD) + σ²R with D = E (θ − w_k)(θ' − w_k)ᵀ, since
+    /// E hhᵀDhhᵀ = RDR + RDᵀR + R tr(RD) for Gaussian h, and RDR is the product of the mean fields.
     fn noise_map(&self, client: usize, s: &Matrix) -> Option<Matrix> {
         let d = self.dim();
         let client = &self.clients[client];
@@ -177,7 +179,7 @@ impl Facts for Lms {
     fn linear(&self) -> bool {
         true
     }
-    /// Gaussian regressors have no bound.
+    /// `Unbounded`: the loss of a draw has the Hessian hhᵀ, and Gaussian regressors h have no bound.
     fn draw_smoothness(&self) -> DrawSmoothness {
         DrawSmoothness::Unbounded
     }

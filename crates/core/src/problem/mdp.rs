@@ -61,9 +61,15 @@ impl super::settings::Settings for Settings {
 /// the stationary distribution that is computed from `P`.
 const SINGLE: f64 = 1e-5;
 
-/// Reads the chains of all clients, checks them, and builds the instance. The stationary distributions of
-/// the file are only compared with the computed ones, so that an `mu` of other chains is noticed.
+/// Reads the chains of all clients, checks them, and builds the instance, in which each client has an environment of
+/// its own. The stationary distributions of the file are only compared with the computed ones, so that an `mu` of
+/// other chains is noticed; the instance has the computed ones.
+///
+/// # Errors
+/// A [`Fault`] of `file`: an array that does not hold what it should, a chain that is periodic or has several recurrent
+/// classes, or a singular mean system.
 fn build(arrays: &NpzArrays<'_>, noise: Noise) -> Result<Td, Fault> {
+    // 0 is a length that is not known yet: `get` sets it to that of the first array with this axis.
     let mut s = 0;
     let mut d = 0;
     let mut n = 0;
@@ -130,7 +136,8 @@ fn kernel_of_client(kernels: &[f64], states: usize, client: usize) -> Matrix {
     Matrix::from_fn(states, states, |i, j| own[i * states + j])
 }
 
-/// Checks that the chain has one recurrent class, which is aperiodic; other states may be left for ever.
+/// Checks that the chain with these transition probabilities, S × S, has one recurrent class, which is aperiodic; other
+/// states may be left for ever. Draws that follow a periodic chain would never forget where they began.
 ///
 /// # Errors
 /// Two states between which there is no way, or the period.
@@ -184,7 +191,7 @@ fn depths_from(transitions: &Matrix, start: usize) -> Vec<usize> {
     depth
 }
 
-/// The greatest common divisor of two numbers.
+/// The greatest common divisor of two numbers; the other one if one of them is 0, so that 0 begins a fold.
 pub fn gcd(a: usize, b: usize) -> usize {
     if b == 0 { a } else { gcd(b, a % b) }
 }

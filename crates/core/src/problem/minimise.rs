@@ -94,15 +94,15 @@ impl Minimiser {
     }
 
     /// Whether θ is the result of a search for the minimiser of this very `f`: its residual, computed again,
-    /// has the bits of the one that is kept.
+    /// has the bits of the one that is kept. θ must have as many numbers as `f` has unknowns.
     pub fn is_at(&self, f: &mut impl Objective) -> bool {
         norm(&f.gradient(&self.theta)) / f.convexity() == self.residual
     }
 }
 
 /// An approximate minimiser of `f`, by Newton's method from 0, whose steps are halved until the gradient
-/// shrinks. It returns the last point even where it found no minimum: its `error` is infinite, until the
-/// caller computes a bound.
+/// shrinks. It returns the last point even where it found no minimum, which its `residual` shows. Its `error` is always
+/// infinite, until the caller computes a bound. The point at which `f` computes Hessians afterwards need not be θ.
 pub fn minimise(f: &mut impl Objective) -> Minimiser {
     let refined = f.dim() <= MOST_REFINED;
     let close = if refined { 0.0 } else { CLOSE * f.convexity() };
@@ -147,9 +147,10 @@ fn norm(x: &[f64]) -> f64 {
     most * libm::sqrt(dot(&parts, &parts))
 }
 
-/// The Newton direction (∇²f)⁻¹∇f, d numbers. `progress` is the size of the gradient relative to the one at
-/// the start of the search: conjugate gradients, which solve in place of a factorisation where there are
-/// many unknowns, need not be more exact than this, within limits.
+/// The Newton direction (∇²f)⁻¹g for `gradient` g, d numbers, with the Hessian at the point of the last gradient that
+/// `f` computed; the step goes against it. `progress` is the size of the gradient relative to the one at the start of
+/// the search: conjugate gradients, which solve in place of a factorisation where there are many unknowns, need not
+/// be more exact than this, within limits.
 fn newton_direction(f: &impl Objective, gradient: &[f64], progress: f64) -> Vec<f64> {
     let d = f.dim();
     let direct = if d <= MOST_REFINED {
@@ -188,8 +189,8 @@ fn damp_step(
     }
 }
 
-/// The x with ‖∇²f x − b‖ ≤ tolerance ‖b‖, by conjugate gradients from 0; what is found after
-/// [`MOST_ITERATIONS`] is returned whatever its residual.
+/// The x with ‖∇²f x − b‖ ≤ tolerance ‖b‖, by conjugate gradients from 0, with the Hessian at the point of the last
+/// gradient; what is found after [`MOST_ITERATIONS`] is returned whatever its residual.
 fn conjugate_gradients(f: &impl Objective, b: &[f64], tolerance: f64) -> Vec<f64> {
     let mut x = vec![0.0; b.len()];
     let mut residual = b.to_vec();

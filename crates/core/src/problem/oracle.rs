@@ -1,6 +1,11 @@
 //! The stochastic oracle of a problem, and the definition of its local steps: a loop over the oracle.
 //! For small d this loop has θ and the field in arrays of constant length, so that an inlined oracle
 //! is unrolled.
+//!
+//! A [`Cohort`] is the clients that participate in a round, or some of them, with what their local steps read and
+//! write: θ_c, which is the start of the round before the steps and the client's end after them, the correction ξ_c,
+//! the random stream and the state of the noise. Steps are *plain* if [`Cohort::extended`] is `None`, else
+//! *extended*: they have a proximal term or average several oracle calls.
 
 use super::facts::Facts;
 use crate::kernel::{Cohort, Draws, Local, Proximal, SparseRecords, axpy, descend};
@@ -11,7 +16,8 @@ pub trait Problem: Facts {
     /// The state of a client's noise between steps; `()` if draws are i.i.d.
     type State: Send + Default;
 
-    /// The state of a client's noise at the start of a run.
+    /// The state of a client's noise at the start of a run; `rng` is the stream from which the client's oracle calls
+    /// draw in this run.
     fn begin(&self, _client: usize, _rng: &mut Stream) -> Self::State {
         Self::State::default()
     }
@@ -73,14 +79,16 @@ pub trait Problem: Facts {
         None
     }
 
-    /// The sparse records, whose local steps may keep to the features that a client's records have;
+    /// The sparse records, whose local steps may keep to the features that a client's records have
+    /// ([`Cohort::on_supports`], which is set for such problems alone, since a loop over the oracle does not read it);
     /// `None` if the problem has no records, or they are dense.
     fn sparse_records(&self) -> Option<&SparseRecords> {
         None
     }
 
-    /// [`Problem::advance`] of several runs with the same clients and numbers of steps,
-    /// client by client, so that what all runs read of a client is read while it is in a cache.
+    /// [`Problem::advance`] of several runs, client by client, so that what all runs read of a client is read while it
+    /// is in a cache. The cohorts must have the same clients and each client the same number of steps in all of them;
+    /// the bits are those of one run after the other.
     fn advance_together(&self, runs: Vec<Cohort<'_, Self::State>>)
     where
         Self: Sized,
@@ -120,7 +128,7 @@ pub fn advance_by_oracle<P: Problem>(problem: &P, cohort: Cohort<'_, P::State>) 
 }
 
 /// Takes plain steps with θ, ξ and the field in arrays on the stack, for a dimension D that is known at
-/// compile time.
+/// compile time and must be the problem's. The cohort must not be extended, which is not looked at.
 fn advance_in_arrays<P: Problem, const D: usize>(problem: &P, cohort: Cohort<'_, P::State>) {
     let mut locals = cohort.locals();
     while let Some((local, start)) = locals.next_apart() {
@@ -139,7 +147,7 @@ fn advance_in_arrays<P: Problem, const D: usize>(problem: &P, cohort: Cohort<'_,
     }
 }
 
-/// Takes plain steps in any dimension, with θ in its row of the cohort.
+/// Takes plain steps in any dimension, with θ in its row of the cohort, which must not be extended.
 fn advance_in_slices<P: Problem>(problem: &P, cohort: Cohort<'_, P::State>) {
     let mut field = vec![0.0; problem.dim()];
     cohort.each(|mut local| {
@@ -167,7 +175,7 @@ fn advance_extended<P: Problem>(problem: &P, cohort: Cohort<'_, P::State>, proxi
 }
 
 /// Takes the steps of [`Problem::advance_together`] by [`Problem::advance`], client by client: its
-/// definition.
+/// definition. All cohorts must have as many clients: it ends with the shortest.
 pub fn advance_together_by_client<P: Problem>(problem: &P, mut runs: Vec<Cohort<'_, P::State>>) {
     while runs.iter().all(|run| !run.is_empty()) {
         // The first client of every run, before the next client of any run.
@@ -177,8 +185,9 @@ pub fn advance_together_by_client<P: Problem>(problem: &P, mut runs: Vec<Cohort<
     }
 }
 
-/// Writes the mean of `count` oracle calls to `mean`, d numbers: the field of a step on a mini-batch.
-/// `call` writes one of them to its argument; `one` is a buffer of d numbers for it.
+/// Writes the mean of `count` oracle calls, 1 or more, to `mean`, d numbers: the field of a step on a mini-batch.
+/// `call` makes one of them and writes its field to its argument; `one` is a buffer of d numbers for it, which is not
+/// used for a single call.
 pub fn mean_of_calls(
     count: u64,
     mean: &mut [f64],

@@ -6,14 +6,16 @@ use super::fault::Fault;
 /// The largest difference between the sum of a row of probabilities and 1.
 pub const ROUNDING: f64 = 1e-9;
 
-/// Whether all numbers are numbers of single precision, as those that a file holds as float32.
+/// Whether all numbers are numbers of single precision, as those that a file holds as float32. Readers of files make
+/// doubles of float32 and float64 alike, so that only the numbers themselves show it.
 pub fn has_single_precision(data: &[f64]) -> bool {
     data.iter().all(|x| f64::from(*x as f32) == *x)
 }
 
 /// Checks the array `name` of a file, whose rows along its last axis are probability distributions: no entry
-/// is negative and each row sums to one. Returns `data` with the rows of float32 numbers whose sum is 1 up to
-/// the rounding of such numbers divided by their sums.
+/// is negative and each row sums to one. `data` are its entries and `shape` its shape, as [`NpzArrays::get`] checked
+/// them: entries are finite, and no axis is empty. Returns `data`, in which rows of float32 numbers whose sum is 1 only
+/// up to the rounding of such numbers are divided by their sums.
 ///
 /// # Errors
 /// The first entry or row that fails, by its index.

@@ -221,7 +221,8 @@ impl Facts for Quadratic {
         covariance
     }
     /// The covariance of gradients between two points θ and θ', τ² E F̄_c(θ) F̄_c(θ')ᵀ + σ²I, given
-    /// s = E (e, 1)(e', 1)ᵀ with e = θ − θ*.
+    /// s = E (e, 1)(e', 1)ᵀ with e = θ − θ* and e' = θ' − θ*. It is linear in s, whose last entry multiplies σ²I; that
+    /// entry is 1 if s is such a moment.
     fn noise_map(&self, client: usize, s: &Matrix) -> Option<Matrix> {
         let mean = mean_part(self, client, s).scaled(self.multiplicative * self.multiplicative);
         let one = s[(self.dim(), self.dim())];
@@ -251,7 +252,7 @@ impl Facts for Quadratic {
 impl Problem for Quadratic {
     type State = ();
 
-    /// Writes (1 + τw) ∇f_c(θ) + σε. What has standard deviation 0 is not drawn.
+    /// Writes (1 + τw) ∇f_c(θ) + σε, with a w that all entries share. What has standard deviation 0 is not drawn.
     #[inline(always)]
     fn oracle(&self, client: usize, draws: &mut Draws<()>, theta: &[f64], field: &mut [f64]) {
         let rng = &mut *draws.rng;

@@ -35,7 +35,8 @@ pub trait Settings {
     type Instance: Problem + 'static
     where
         Self: Sized;
-    /// Everything that is wrong with the settings themselves, before files are read.
+    /// Everything that is wrong with the settings themselves, before files are read; empty if nothing is.
+    /// [`Self::build`] relies on it: it may panic on settings with faults.
     fn check(&self) -> Vec<Fault>;
     /// What the settings say of records, if a loss of records is minimised.
     fn on_records(&self) -> Option<OnRecords<'_>> {

@@ -21,7 +21,7 @@ pub struct Twin<P> {
 
 impl<P: Problem> Twin<P> {
     /// The twin of a problem, whose mean fields are H_c (θ − θ*) + F̄_c(θ*). It makes a d × d matrix for each
-    /// distribution.
+    /// distribution. The problem must know its θ*; of an unknown one all fields would be NaN.
     pub fn new(problem: P) -> Self {
         let (first, field_of) = group_clients(problem.clients(), |c| problem.distribution(c));
         let mut fields = Vec::with_capacity(first.len());

@@ -1,4 +1,4 @@
-//! The environments of clients, and the exact facts of each.
+//! The environments of clients, and the exact facts of each. γ is the discount of rewards here, not a step size.
 
 use crate::kernel::alias::Alias;
 use crate::kernel::{Rows, axpy, dot, products};
@@ -42,7 +42,8 @@ pub struct EnvironmentFacts {
 }
 
 impl EnvironmentFacts {
-    /// The pairs (s, s') that occur in the stationary chain, with their probabilities μ_c(s) P_c(s' | s).
+    /// The pairs (s, s') that occur in the stationary chain, with their probabilities μ_c(s) P_c(s' | s), by
+    /// increasing s and then s'. From these independent draws are made.
     pub fn pairs(&self) -> impl Iterator<Item = Transition> {
         occurring_pairs(&self.stationary, &self.chain)
     }
@@ -104,7 +105,8 @@ impl Features {
     }
 
     /// The mean field E φ(s)(φ(s) − γφ(s'))ᵀθ − E φ(s) r(s) of TD(0) on a chain with this stationary distribution
-    /// and these rewards, with its root, the TD fixed point.
+    /// and these rewards, S numbers each, with its root, the TD fixed point. The chain is of a client, or the mean of
+    /// all.
     ///
     /// # Errors
     /// [`Singular`] if it has no unique root.
@@ -155,8 +157,8 @@ impl Features {
         Ok(EnvironmentFacts { mean, chain, stationary, rewards })
     }
 
-    /// For each state s, μ_c(s) E(δ² | s), with δ = φ(s)ᵀθ − γφ(s')ᵀθ − r(s) the temporal difference at `optimum`:
-    /// the weight of φ(s)φ(s)ᵀ in the second moment of the field δφ(s).
+    /// For each state s, μ_c(s) E(δ² | s), with δ = φ(s)ᵀθ − γφ(s')ᵀθ − r(s) the temporal difference at θ = `optimum`,
+    /// which is the θ* of all clients: the weight of φ(s)φ(s)ᵀ in the second moment of the field δφ(s).
     pub fn weighted_square_differences(
         &self,
         environment: &EnvironmentFacts,
@@ -172,7 +174,7 @@ impl Features {
         squares
     }
 
-    /// The trace of the covariance of an environment's field F at `optimum`, E‖F‖² − ‖E F‖².
+    /// The trace of the covariance of an environment's field F at `optimum`, the θ* of all clients: E‖F‖² − ‖E F‖².
     pub fn noise_trace(&self, environment: &EnvironmentFacts, optimum: &[f64]) -> f64 {
         let weights = self.weighted_square_differences(environment, optimum);
         let mean_square =
@@ -182,7 +184,8 @@ impl Features {
         mean_square - dot(&field, &field)
     }
 
-    /// The covariance, d × d, of an environment's field δφ(s) at `optimum`.
+    /// The covariance, d × d, of an environment's field δφ(s) at `optimum`, the θ* of all clients, where the mean of
+    /// the field is not 0 if environments differ.
     pub fn noise_covariance(&self, environment: &EnvironmentFacts, optimum: &[f64]) -> Matrix {
         let mut second = if self.sums_successors_first() {
             let weights = self.weighted_square_differences(environment, optimum);

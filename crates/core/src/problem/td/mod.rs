@@ -51,11 +51,13 @@ pub struct Td {
 }
 
 impl Td {
-    /// The instance with features `phi` (S rows of d) on these environments, in parallel;
-    /// client c has environment number `environment_of[c]`.
+    /// The instance with features `phi` (S rows of d) on these environments, which are solved in parallel;
+    /// client c has environment number `environment_of[c]`. Each environment has S states, and each is of some
+    /// client, so that clients with one environment are of one distribution and it is solved once.
     ///
     /// # Errors
-    /// [`NoSolution`] if there is no unique θ* or θ_c*, of the first environment without one.
+    /// [`NoSolution`] if there is no unique θ* or θ_c*, of the first environment without one; it names the first client
+    /// that has this environment.
     pub fn new(
         phi: Vec<f64>,
         d: usize,
@@ -283,8 +285,9 @@ impl Problem for Td {
         (0..self.burn_in).fold(first, |s, _| chain[s as usize].pick(rng.bits()))
     }
 
-    /// Draws a pair (s, s') and writes its field φ(s)((φ(s) − γφ(s'))ᵀθ − r(s)). Under Markovian noise s is the
-    /// client's state, and s' becomes its state with probability `moving`.
+    /// Draws a pair (s, s') and writes its field φ(s)((φ(s) − γφ(s'))ᵀθ − r(s)), with γ the discount. Under Markovian
+    /// noise s is the client's state, and s' becomes its state with probability `moving`. Where that is 1, nothing is
+    /// drawn for it.
     #[inline(always)]
     fn oracle(&self, client: usize, draws: &mut Draws<u32>, theta: &[f64], field: &mut [f64]) {
         match self.chains.get(client) {
@@ -300,7 +303,8 @@ impl Problem for Td {
         }
     }
 
-    /// Takes plain steps on independent draws by the fused kernel, and all others by the oracle.
+    /// Takes plain steps on independent draws by the fused kernel. Steps under Markovian noise, with a proximal term or
+    /// on means of several oracle calls are taken by the oracle.
     fn advance(&self, cohort: Cohort<'_, u32>) {
         if self.chains.is_empty() && cohort.extended.is_none() {
             self.tables.advance_on(InstructionSet::best(), cohort);

@@ -156,7 +156,7 @@ impl Stream {
     }
 
     /// A standard Gaussian number, by the ziggurat of Marsaglia and Tsang with 256
-    /// layers and `libm` in wedge and tail.
+    /// layers and `libm` in wedge and tail. It mostly takes one draw of [`Stream::bits`], sometimes more.
     pub fn gaussian(&mut self) -> f64 {
         let zig = &*ZIGGURAT;
         loop {
@@ -228,7 +228,8 @@ impl Stream {
         shares
     }
 
-    /// A Gaussian number, given that it is above the edge where the ziggurat's tail begins, by Marsaglia's method.
+    /// A Gaussian number, given that it is above the edge where the ziggurat's tail begins, by Marsaglia's method. The
+    /// caller gives it its sign.
     fn tail(&mut self) -> f64 {
         loop {
             let x = -libm::log(1.0 - self.uniform()) / ZIG_EDGE;

@@ -35,7 +35,7 @@ impl SymmetricBlocks {
         self.orders.iter().map(|n| n * (n + 1) / 2).sum()
     }
 
-    /// For each number of a vector the index of its matrix, its row and its column.
+    /// For each number of a vector, in order, the index of its matrix, its row i and its column j ≥ i.
     pub fn places(&self) -> impl Iterator<Item = (usize, usize, usize)> {
         self.orders
             .iter()

@@ -52,8 +52,8 @@ fn compare_curvature<P: Problem>(problem: &P, client: usize) {
 }
 
 /// Compares the stated noise map with the stated covariance at θ*, and with the sample covariance of the
-/// field linearised at θ* between two other points on the same `n` draws, by standard errors. Nothing is
-/// compared if second moments do not close.
+/// field linearised at θ* between two other points on the same `n` draws, by standard errors; it panics where
+/// they differ. Nothing is compared if second moments do not close, that is, if the noise map is `None`.
 fn compare_noise_map<P: Problem>(problem: &P, client: usize, n: usize) {
     let d = problem.dim();
     let mut s = Matrix::zeros(d + 1, d + 1);

@@ -32,8 +32,8 @@ pub fn is_mark(text: &str) -> bool {
 }
 
 /// The digits of a whole number in decimal notation, without its sign, leading zeros, and the point and
-/// zeros that may follow; `None` if the text is no such number, as one with an exponent. Numbers beyond 2^53
-/// are compared by their digits, since double precision does not tell them apart.
+/// zeros that may follow, so that 0 has none; `None` if the text is no such number, as one with an exponent. Numbers
+/// beyond 2^53 are compared by their digits, since double precision does not tell them apart.
 fn whole_digits(text: &str) -> Option<&str> {
     let unsigned = text.strip_prefix(['+', '-']).unwrap_or(text);
     let (whole, fraction) = unsigned.split_once('.').unwrap_or((unsigned, ""));

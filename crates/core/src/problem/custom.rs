@@ -27,7 +27,8 @@ pub trait ProblemKind: Send + Sync {
     fn check(&self, _values: &KeyValues) -> Vec<Fault> {
         Vec::new()
     }
-    /// Builds an instance from the values of the keys, the seed and files.
+    /// Builds an instance from the values of the keys, the seed and files. Keys that a manifest leaves out have their
+    /// defaults, and [`Self::check`] has found nothing wrong.
     ///
     /// # Errors
     /// A [`Fault`] if the instance has no unique solution.

@@ -187,7 +187,8 @@ impl super::settings::Settings for Settings {
     /// and what is a client's own from the client's stream: so the first clients stay when N grows.
     ///
     /// # Errors
-    /// A fault of the key that would make the system of a client, or of their mean, regular.
+    /// A fault of `branching` if a client's chain has no unique stationary distribution, or of `features` if the mean
+    /// system of a client, or the mean of the clients' systems, is singular: other values of these keys help.
     fn build(&self, seed: u64, _files: &dyn Files) -> Result<Td, Fault> {
         let mut rng = Stream::shared_instance(seed);
         let phi = draw_features(self.states, self.features, &mut rng);

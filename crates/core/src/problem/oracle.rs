@@ -32,7 +32,8 @@ pub trait Problem: Facts {
     );
 
     /// F_c(θ*; Z) + ∇F_c(θ*; Z)(θ − θ*) into `field`, d numbers, from the same draws
-    /// as [`Problem::oracle`]: the field linearised for each draw.
+    /// as [`Problem::oracle`]: the field linearised for each draw. The default is the oracle itself, which is right for
+    /// fields that are affine alone.
     fn linearised(
         &self,
         client: usize,
@@ -106,8 +107,8 @@ pub struct RecordSizes {
     pub largest: usize,
 }
 
-/// Takes the steps of [`Problem::advance`] by one oracle call each: the definition, which fused kernels
-/// reproduce bit by bit. Dimensions that are common have a loop over arrays of constant length.
+/// Takes the steps of [`Problem::advance`], plain or extended, by calls of [`Problem::oracle`]: the definition, which
+/// fused kernels reproduce bit by bit. Dimensions that are common have a loop over arrays of constant length.
 pub fn advance_by_oracle<P: Problem>(problem: &P, cohort: Cohort<'_, P::State>) {
     if let Some(proximal) = cohort.extended {
         return advance_extended(problem, cohort, proximal);

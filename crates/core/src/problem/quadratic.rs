@@ -119,7 +119,8 @@ impl super::settings::Settings for Settings {
     }
 
     /// Draws the mean Hessian A and a target from the stream that all clients share, and for each pair of
-    /// clients the directions u and g along which they differ from the means, with opposite signs.
+    /// clients, such as 0 and 1, the directions u and g along which they differ from the means, with opposite signs.
+    /// The last of an odd number of clients is at the means. θ* is the target but for rounding errors.
     fn build(&self, seed: u64, _files: &dyn Files) -> Result<Quadratic, Fault> {
         let d = self.dimension;
         let mut rng = Stream::shared_instance(seed);
@@ -231,8 +232,8 @@ impl Facts for Quadratic {
     fn linear(&self) -> bool {
         true
     }
-    /// The largest eigenvalue of a Hessian times the largest factor on it. A Gaussian factor may be
-    /// negative, and has no bound.
+    /// The largest eigenvalue of a client's Hessian times the largest factor on it. A Gaussian factor may be
+    /// negative, and has no bound. `Unknown` if an eigenvalue is not found.
     fn draw_smoothness(&self) -> DrawSmoothness {
         if self.multiplicative > 0.0 && self.form == MultiplicativeForm::Gaussian {
             return DrawSmoothness::Unbounded;

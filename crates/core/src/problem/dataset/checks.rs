@@ -54,8 +54,8 @@ impl Dataset {
         Err(self.fault(message))
     }
 
-    /// An error unless there are rows, `n` of them, and the labels, the column of the split and the column of the
-    /// test set have as many values.
+    /// An error unless there are rows of features, `n` of them, and the labels, the column of the split and the
+    /// column of the test set have as many values. Arrays of a file may differ in length; columns of a table do not.
     fn check_lengths(&self, records: &Records, n: usize) -> Result<(), Fault> {
         let columns = [
             ("labels", Some(&records.labels)),

@@ -8,8 +8,9 @@ use crate::problem::fault::Fault;
 use crate::rng::Stream;
 
 impl Dataset {
-    /// Partitions records among clients as the settings say, with draws from the seed: for each client the indices of
-    /// its records, of which there is at least one.
+    /// Partitions the records that clients hold as the settings say, with draws from the seed: for each client the
+    /// indices of its records, of which there is at least one. With a split by column nothing is drawn, and clients
+    /// are in the sorted order of the column's values.
     ///
     /// # Errors
     /// A client that would get no records, or labels of too many kinds for a split by Dirichlet proportions.

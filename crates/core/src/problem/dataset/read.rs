@@ -333,7 +333,7 @@ impl Dataset {
         found.ok_or_else(|| self.unknown_column(key, name, columns))
     }
 
-    /// The fault of a setting that names a column which the file lacks.
+    /// The fault of a setting that names a column which the file lacks; of the file itself if it has no columns at all.
     fn unknown_column(&self, key: &'static str, name: &str, columns: &[(String, Column)]) -> Fault {
         if columns.is_empty() {
             return self.fault("there are no columns");

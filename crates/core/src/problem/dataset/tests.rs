@@ -33,12 +33,12 @@ fn dataset(split: Split) -> Dataset {
 }
 
 /// The records of [`table`], and for each client the indices of its records.
-fn shards(split: Split) -> (Records, Vec<Vec<usize>>) {
+fn partitioned(split: Split) -> (Records, Vec<Vec<usize>>) {
     let dataset = dataset(split);
     assert_eq!(dataset.check(), []);
     let (records, _) = dataset.read_records(&Fixed(table()), 1, FeatureForms::Dense).unwrap();
-    let shards = dataset.partition(&records, 1).unwrap();
-    (records, shards)
+    let parts = dataset.partition(&records, 1).unwrap();
+    (records, parts)
 }
 
 /// Why the records of this file cannot be used.
@@ -63,8 +63,8 @@ fn every_record_is_dealt_once() {
         Split::Quantity(0.1),
         Split::Column("group".into()),
     ] {
-        let (_, shards) = shards(split.clone());
-        let mut all: Vec<usize> = shards.concat();
+        let (_, parts) = partitioned(split.clone());
+        let mut all: Vec<usize> = parts.concat();
         all.sort_unstable();
         assert_eq!(all, (0..60).collect::<Vec<_>>(), "{split:?}");
     }
@@ -72,27 +72,29 @@ fn every_record_is_dealt_once() {
 
 #[test]
 fn splits_are_what_they_say() {
-    let share = |records: &Records, shard: &[usize]| {
+    let count_positive = |records: &Records, part: &[usize]| {
         let signs = records.signs_of(records).unwrap();
-        shard.iter().filter(|&&i| signs[i] > 0.0).count()
+        part.iter().filter(|&&i| signs[i] > 0.0).count()
     };
-    let (records, by_label) = shards(Split::ByLabel);
-    let positive: Vec<usize> = by_label.iter().map(|s| share(&records, s)).collect();
+    let (records, by_label) = partitioned(Split::ByLabel);
+    // 15 of the 60 records have the greater label, and each client holds 12.
+    let positive: Vec<usize> = by_label.iter().map(|part| count_positive(&records, part)).collect();
     assert_eq!(positive, [0, 0, 0, 3, 12]);
-    let (_, columns) = shards(Split::Column("group".into()));
+    let (_, columns) = partitioned(Split::Column("group".into()));
     assert_eq!(columns.len(), 3);
     assert!(columns[1].iter().all(|i| i % 3 == 2), "y is the second in order");
-    let sizes = |alpha| shards(Split::Quantity(alpha)).1.iter().map(Vec::len).collect::<Vec<_>>();
+    let sizes =
+        |alpha| partitioned(Split::Quantity(alpha)).1.iter().map(Vec::len).collect::<Vec<_>>();
     assert!(sizes(1e6).iter().all(|n| (11..=13).contains(n)), "{:?}", sizes(1e6));
     let uneven = sizes(0.05);
     assert!(uneven.contains(&1) && uneven.iter().any(|n| *n > 40), "{uneven:?}");
-    let (_, even) = shards(Split::Dirichlet(1e6));
+    let (_, even) = partitioned(Split::Dirichlet(1e6));
     assert!(even.iter().all(|s| (10..=14).contains(&s.len())), "{even:?}");
 }
 
 #[test]
 fn features_are_standard_and_in_the_order_asked_for() {
-    let (records, _) = shards(Split::Iid);
+    let (records, _) = partitioned(Split::Iid);
     assert_eq!(records.dimension(), 3);
     let b: Vec<f64> = (0..60).map(|i| records.row(i)[0]).collect();
     let mean = b.iter().sum::<f64>() / 60.0;

@@ -57,6 +57,7 @@ fn suboptimality_is_the_difference_of_losses_to_the_last_digits() {
     assert!((gap / quadratic - 1.0).abs() < 1e-6, "{gap} {quadratic}");
 }
 
+/// Close to its second argument the divergence is computed by a series, which ends at a distance of 0.01.
 #[test]
 fn the_divergence_has_no_seam() {
     for v in [-3.0, 0.1, 4.0] {
@@ -66,6 +67,8 @@ fn the_divergence_has_no_seam() {
     }
 }
 
+/// On each instruction set (a path), fused steps of the field linearised at θ* have the bits of the loop over the
+/// oracle of the twin.
 #[test]
 fn steps_of_the_twin_are_those_of_its_oracle_on_every_path() {
     for d in [2, 3, 5, 9, 17, 40, 130] {

@@ -181,7 +181,7 @@ impl<L: RecordLoss<S>, S: RecordSets> Facts for RecordProblem<L, S> {
         })
         .as_slice()
     }
-    /// The mean gradient over all records of the client.
+    /// The mean gradient over all records of the client, with that of the penalty.
     fn mean_field(&self, client: usize, theta: &[f64], field: &mut [f64]) {
         if let Some(own) = self.affine(client) {
             return own.evaluate(theta, field);
@@ -190,7 +190,7 @@ impl<L: RecordLoss<S>, S: RecordSets> Facts for RecordProblem<L, S> {
         let at = self.loss.record_numbers(&self.records, set, theta);
         self.records.mean_gradient(&self.loss, &[SetTerm { set, share: 1.0, at }], theta, field);
     }
-    /// The Hessian of the client's loss at θ*.
+    /// The Hessian of the client's loss at θ*, with the penalty.
     fn jacobian(&self, client: usize) -> Matrix {
         let affine = self.affine(client).map(|own| own.matrix.clone());
         affine.unwrap_or_else(|| self.fact_at_optimum(client, S::hessian))
@@ -233,8 +233,9 @@ impl<L: RecordLoss<S>, S: RecordSets> Facts for RecordProblem<L, S> {
     fn noise_trace(&self, client: usize) -> f64 {
         self.fact_at_optimum(client, S::noise_trace)
     }
-    /// The covariance, given s, of the client's oracle calls on the field linearised at θ*, from the linearised fields
-    /// of all its records.
+    /// The covariance of the client's oracle calls on the field linearised at θ*, between two points θ and θ' with
+    /// s = E (e, 1)(e', 1)ᵀ, e = θ − θ* and e' = θ' − θ*, from the linearised fields of all its records. It is always
+    /// known, since draws are independent.
     fn noise_map(&self, client: usize, s: &Matrix) -> Option<Matrix> {
         Some(self.fact_at_optimum(client, |rows: &S, loss: &L, set, at: &[f64]| {
             rows.noise_map(loss, set, at, s)
@@ -263,8 +264,8 @@ impl<L: RecordLoss<S>, S: RecordSets> Facts for RecordProblem<L, S> {
         let bound = Matrix::weighted_gram(rows, &weights);
         Some(bound.plus(self.loss.l2(), &Matrix::identity(self.dim())).symmetric_extremes()?.0)
     }
-    /// The bound on the third derivatives of ℓ by the products of a record, times E‖x‖³; `None` if the loss states no
-    /// such bound, or records are sparse.
+    /// The bound on the third derivatives of ℓ by the products of a record, times E‖x‖³ over the client's records; 0 if
+    /// fields are affine, and `None` if the loss states no such bound, or records are sparse.
     fn third_derivative(&self, client: usize) -> Option<f64> {
         if self.linear() {
             return Some(0.0);
@@ -327,7 +328,8 @@ impl<L: RecordLoss<S>, S: RecordSets> Problem for RecordProblem<L, S> {
         self.records.field(client, theta, self.loss.batch(), draws.rng, field);
     }
 
-    /// Draws a batch of records and writes λθ plus the mean of their fields δ ⊗ x, linearised at θ*.
+    /// Draws a batch of records, those that the oracle would draw from this stream, and writes λθ plus the mean of
+    /// their fields δ ⊗ x, linearised at θ*.
     #[inline(always)]
     fn linearised(&self, client: usize, draws: &mut Draws<()>, theta: &[f64], field: &mut [f64]) {
         if self.linear() {

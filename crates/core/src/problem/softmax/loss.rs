@@ -1,7 +1,8 @@
 //! The loss of softmax regression, and sums over records of classes.
 //!
 //! A *set* is the records that a client holds; client c holds set number c modulo the number of sets. θ has the d
-//! weights of one class after the other, Θ is θ as a K × d matrix, and the *logits* of a record x are the K products Θx.
+//! weights of one class after the other, Θ is θ as a K × d matrix, and the *logits* of a record x are the K products
+//! Θx.
 
 use crate::kernel::softmax::{ClassTables, MOST_CLASSES};
 use crate::kernel::{Cohort, InstructionSet, Rows, axpy, difference, dot, fold_sum};
@@ -251,6 +252,7 @@ impl RecordSets for ClassTables {
         }
         out
     }
+    /// E W ⊗ xxᵀ over a set, K·d × K·d, where `weight(i, k, l)` is entry (k, l) of the symmetric W of record i.
     fn gram(&self, set: usize, weight: impl Fn(usize, usize, usize) -> f64) -> Matrix {
         let symmetric = true;
         blocks(self, set, symmetric, weight)
@@ -265,9 +267,9 @@ impl RecordSets for ClassTables {
         sum
     }
     /// The covariance of the oracle calls of a client that holds a set, linearised at θ*, K·d × K·d, between two
-    /// points Θ and Θ' of which `s` is the second moment E (e, 1)(e', 1)ᵀ of e = Θ − Θ*. With v = (Θ − Θ*)x, it is
-    /// E (W v + δ)(W v' + δ)ᵀ ⊗ xxᵀ minus E (W v + δ) ⊗ x (E (W v' + δ) ⊗ x)ᵀ, divided by the
-    /// batch size.
+    /// points Θ and Θ' with s = E (e, 1)(e', 1)ᵀ, where e = Θ − Θ* and e' = Θ' − Θ*; `at` are the set's numbers at
+    /// θ*. With v = (Θ − Θ*)x, it is E (W v + δ)(W v' + δ)ᵀ ⊗ xxᵀ minus E (W v + δ) ⊗ x (E (W v' + δ) ⊗ x)ᵀ, divided
+    /// by the batch size.
     fn noise_map(
         &self,
         loss: &impl RecordLoss<Self>,

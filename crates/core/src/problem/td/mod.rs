@@ -200,7 +200,8 @@ impl Facts for Td {
     fn noise_trace(&self, client: usize) -> f64 {
         self.features.noise_trace(self.environment(client), &self.optimum)
     }
-    /// E (wᵀ S w) φφᵀ minus the part of the mean field, given the matrix S = E (e, 1)(e', 1)ᵀ: the field of a pair
+    /// The covariance of the client's draws between two points θ and θ', given the matrix S = E (e, 1)(e', 1)ᵀ with
+    /// e = θ − θ* and e' = θ' − θ*: E (wᵀ S w) φφᵀ minus the part of the mean field, where the field of a pair
     /// of states is (wᵀ(e, 1)) φ, with w of d + 1 numbers, the difference φ(s) − γφ(s') of the features and then the
     /// temporal difference at θ*. `None` under Markovian noise, whose draws are not independent.
     fn noise_map(&self, client: usize, s: &Matrix) -> Option<Matrix> {

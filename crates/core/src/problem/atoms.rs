@@ -168,7 +168,8 @@ impl Facts for Atoms {
     }
     /// The covariance of the client's draws between two points θ and θ', given s = E (e, 1)(e', 1)ᵀ with e = θ − θ*
     /// and e' = θ' − θ*: Σ_m p_m M_m s M_mᵀ − M s Mᵀ, where the field of atom m is M_m (e, 1) with
-    /// M_m = (A_m, F_m(θ*)), and M = Σ_m p_m M_m gives the mean field. It is always known, since draws are independent.
+    /// M_m = (A_m, F_m(θ*)), and M = Σ_m p_m M_m gives the mean field. It is linear in s, which
+    /// need not be such a moment, and always known, since draws are independent.
     fn noise_map(&self, client: usize, s: &Matrix) -> Option<Matrix> {
         let d = self.dim();
         let mut second = Matrix::zeros(d, d);

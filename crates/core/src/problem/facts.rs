@@ -113,8 +113,8 @@ pub trait Facts: Send + Sync {
     /// E (F_c(θ; Z) − F̄_c(θ))(F_c(θ'; Z) − F̄_c(θ'))ᵀ, d × d, of the field
     /// linearised at θ* for each draw (a linear field is its own linearisation): a linear
     /// map of `s` = E (e, 1)(e', 1)ᵀ, (d+1) × (d+1), with e = θ − θ*
-    /// and e' = θ' − θ*. `None` if second moments do not close, as under Markovian
-    /// noise.
+    /// and e' = θ' − θ*. Theory also asks for an `s` that is no such moment, such as a unit matrix, since the map is
+    /// linear. `None`, whatever `s` is, if second moments do not close, as under Markovian noise.
     fn noise_map(&self, _client: usize, _s: &Matrix) -> Option<Matrix> {
         None
     }

@@ -46,7 +46,8 @@ impl super::settings::Settings for Settings {
         Some(OnRecords { dataset: Some(&self.dataset), classes: false, batch: self.batch })
     }
 
-    /// Estimates the operations from the size of the file, with the exact oracle if `exact`.
+    /// Estimates the operations of an oracle call, of the mean field and of a record from the size of the file,
+    /// before it is read; an oracle call is one of the exact oracle if `exact`.
     fn cost(&self, exact: bool) -> ProblemCost {
         let one = RecordCost::least_squares(estimate_features(&self.dataset));
         RecordCounts::of_file(&self.dataset, self.batch, 1).cost(exact, one)

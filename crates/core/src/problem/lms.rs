@@ -160,7 +160,8 @@ impl Facts for Lms {
     }
     /// The covariance of the client's draws between two points θ and θ', given s = E (e, 1)(e', 1)ᵀ with e = θ − θ*
     /// and e' = θ' − θ*: RDᵀR + R tr(RD) + σ²R with D = E (θ − w_k)(θ' − w_k)ᵀ, since
-    /// E hhᵀDhhᵀ = RDR + RDᵀR + R tr(RD) for Gaussian h, and RDR is the product of the mean fields.
+    /// E hhᵀDhhᵀ = RDR + RDᵀR + R tr(RD) for Gaussian h, and RDR is the product of the mean fields. It is
+    /// linear in s, which need not be such a moment.
     fn noise_map(&self, client: usize, s: &Matrix) -> Option<Matrix> {
         let d = self.dim();
         let client = &self.clients[client];

@@ -190,7 +190,8 @@ fn damp_step(
 }
 
 /// The x with ‖∇²f x − b‖ ≤ tolerance ‖b‖, by conjugate gradients from 0, with the Hessian at the point of the last
-/// gradient; what is found after [`MOST_ITERATIONS`] is returned whatever its residual.
+/// gradient; what is found after [`MOST_ITERATIONS`] is returned whatever its residual. b must not be 0: then x would
+/// be NaN.
 fn conjugate_gradients(f: &impl Objective, b: &[f64], tolerance: f64) -> Vec<f64> {
     let mut x = vec![0.0; b.len()];
     let mut residual = b.to_vec();

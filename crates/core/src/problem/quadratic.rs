@@ -223,7 +223,7 @@ impl Facts for Quadratic {
     }
     /// The covariance of gradients between two points θ and θ', τ² E F̄_c(θ) F̄_c(θ')ᵀ + σ²I, given
     /// s = E (e, 1)(e', 1)ᵀ with e = θ − θ* and e' = θ' − θ*. It is linear in s, whose last entry multiplies σ²I; that
-    /// entry is 1 if s is such a moment.
+    /// entry is 1 if s is such a moment, which it need not be.
     fn noise_map(&self, client: usize, s: &Matrix) -> Option<Matrix> {
         let mean = mean_part(self, client, s).scaled(self.multiplicative * self.multiplicative);
         let one = s[(self.dim(), self.dim())];

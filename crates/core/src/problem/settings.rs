@@ -76,8 +76,10 @@ pub trait Settings {
             None => self.extent().map(|extent| extent.clients),
         }
     }
-    /// Counts the operations of the parts of the problem, with the exact oracle if `exact`, else with its
-    /// own. By default an oracle call multiplies with a d × d matrix.
+    /// Counts the operations of the parts of the problem: of an oracle call (of the exact oracle if `exact`, else of
+    /// its own), of the mean field and, if there are records, of a record. The runner counts the operations of a cell
+    /// from it, by which shards are balanced and progress is measured. By default an oracle call multiplies with a d
+    /// × d matrix.
     fn cost(&self, _exact: bool) -> ProblemCost {
         ProblemCost::without_records(self.extent().as_ref(), cost::matrix_call)
     }

@@ -50,7 +50,9 @@ impl crate::problem::settings::Settings for Settings {
         Some(OnRecords { dataset: Some(&self.dataset), classes: true, batch: self.batch })
     }
 
-    /// Estimates the operations from the size of the file, with the exact oracle if `exact`.
+    /// Estimates the operations of an oracle call, of the mean field and of a record from the size of the file,
+    /// before it is read; an oracle call is one of the exact oracle if `exact`. Whether features are sparse is
+    /// guessed.
     fn cost(&self, exact: bool) -> ProblemCost {
         let features = estimate_features(&self.dataset);
         let one = if self.dataset.is_sparse() {

@@ -94,7 +94,8 @@ impl crate::problem::settings::Settings for Settings {
         Some(OnRecords { dataset: None, classes: true, batch: self.batch })
     }
 
-    /// Counts the operations of the parts of the problem, on sparse records, with the exact oracle if `exact`.
+    /// Counts the operations of an oracle call, of the mean field and of a record, which is sparse; an oracle call is
+    /// one of the exact oracle if `exact`.
     fn cost(&self, exact: bool) -> ProblemCost {
         let nonzeros = self.nonzeros as u64;
         let sizes = RecordCounts::drawn(self.clients, self.dimension, self.records, self.batch);

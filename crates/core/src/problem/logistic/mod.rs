@@ -143,7 +143,8 @@ impl super::settings::Settings for Settings {
         Some(OnRecords { dataset: None, classes: true, batch: self.batch })
     }
 
-    /// Counts the operations of the parts of the problem, on dense records, with the exact oracle if `exact`.
+    /// Counts the operations of an oracle call, of the mean field and of a record, which is dense; an oracle call is
+    /// one of the exact oracle if `exact`.
     fn cost(&self, exact: bool) -> ProblemCost {
         let d = self.dimension;
         let sizes = RecordCounts::drawn(self.clients, d, self.records, self.batch);

@@ -124,7 +124,8 @@ pub trait RecordSets: Send + Sync + Sized + 'static {
     /// set's numbers at θ*. The linearised field of a record is (W v + δ) ⊗ x, with v its products with e; the penalty
     /// adds no noise.
     ///
-    /// This default is for losses of one product: with w = (W x, δ), d + 1 numbers, the field is (wᵀ(e, 1)) x.
+    /// This default is for losses of one product: with w = (W x, δ), d + 1 numbers, the field is (wᵀ(e, 1)) x. The
+    /// result is linear in `s`, which need not be such a moment.
     fn noise_map(
         &self,
         loss: &impl RecordLoss<Self>,

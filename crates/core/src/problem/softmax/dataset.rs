@@ -43,7 +43,8 @@ impl crate::problem::settings::Settings for Settings {
         Some(OnRecords { dataset: Some(&self.dataset), classes: true, batch: self.batch })
     }
 
-    /// Estimates the operations from the size of the file, with the exact oracle if `exact`; only its contents say how
+    /// Estimates the operations of an oracle call, of the mean field and of a record from the size of the file,
+    /// before it is read; an oracle call is one of the exact oracle if `exact`. Only the contents of the file say how
     /// many classes there are, whose number is assumed.
     fn cost(&self, exact: bool) -> ProblemCost {
         let one = RecordCost::softmax(CLASSES, estimate_features(&self.dataset));

@@ -267,9 +267,9 @@ impl RecordSets for ClassTables {
         sum
     }
     /// The covariance of the oracle calls of a client that holds a set, linearised at θ*, K·d × K·d, between two
-    /// points Θ and Θ' with s = E (e, 1)(e', 1)ᵀ, where e = Θ − Θ* and e' = Θ' − Θ*; `at` are the set's numbers at
-    /// θ*. With v = (Θ − Θ*)x, it is E (W v + δ)(W v' + δ)ᵀ ⊗ xxᵀ minus E (W v + δ) ⊗ x (E (W v' + δ) ⊗ x)ᵀ, divided
-    /// by the batch size.
+    /// points Θ and Θ' with s = E (e, 1)(e', 1)ᵀ, where e = Θ − Θ* and e' = Θ' − Θ*; `at` are the set's numbers at θ*.
+    /// With v = (Θ − Θ*)x, it is E (W v + δ)(W v' + δ)ᵀ ⊗ xxᵀ minus E (W v + δ) ⊗ x (E (W v' + δ) ⊗ x)ᵀ, divided by
+    /// the batch size. It is linear in `s`, which need not be such a moment.
     fn noise_map(
         &self,
         loss: &impl RecordLoss<Self>,

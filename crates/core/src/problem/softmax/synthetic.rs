@@ -127,8 +127,8 @@ impl crate::problem::settings::Settings for Settings {
         Some(OnRecords { dataset: None, classes: true, batch: self.batch })
     }
 
-    /// Counts the operations with the mean number of records of a client, since sizes are drawn, and with the exact
-    /// oracle if `exact`.
+    /// Counts the operations of an oracle call, of the mean field and of a record, with the mean number of records of a
+    /// client, since sizes are drawn; an oracle call is one of the exact oracle if `exact`.
     fn cost(&self, exact: bool) -> ProblemCost {
         let classes = self.classes;
         let features = self.dimension + 1;

@@ -23,7 +23,8 @@ pub use noise::Noise;
 use rayon::prelude::*;
 use std::sync::OnceLock;
 
-/// Counts the operations of the parts of a problem on chains; N and d are assumed if `extent` is `None`.
+/// Counts the operations of an oracle call and of the mean field of a problem on chains; N and d are assumed if
+/// `extent` is `None`, as where a file says them.
 pub fn cost(extent: Option<&InstanceSize>) -> ProblemCost {
     ProblemCost::without_records(extent, transition_call)
 }
@@ -123,6 +124,7 @@ impl Td {
         let n = self.environment_of.len() as f64;
         let rows = self.features.rows();
         let mut gram = Matrix::zeros(self.features.d, self.features.d);
+        // With many features another order of sums, whose last bits differ, takes less time.
         if self.features.sums_successors_first() {
             // The mean of the clients' stationary distributions.
             let mut mean = vec![0.0; rows.len()];
@@ -203,7 +205,8 @@ impl Facts for Td {
     /// The covariance of the client's draws between two points θ and θ', given the matrix S = E (e, 1)(e', 1)ᵀ with
     /// e = θ − θ* and e' = θ' − θ*: E (wᵀ S w) φφᵀ minus the part of the mean field, where the field of a pair
     /// of states is (wᵀ(e, 1)) φ, with w of d + 1 numbers, the difference φ(s) − γφ(s') of the features and then the
-    /// temporal difference at θ*. `None` under Markovian noise, whose draws are not independent.
+    /// temporal difference at θ*. It is linear in S, which need not be such a moment. `None` under Markovian
+    /// noise, whose draws are not independent.
     fn noise_map(&self, client: usize, s: &Matrix) -> Option<Matrix> {
         if !self.independent() {
             return None;

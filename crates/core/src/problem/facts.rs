@@ -63,7 +63,8 @@ pub trait Facts: Send + Sync {
         false
     }
     /// Σ w_c H_c x over clients c and their weights w_c, or Σ w_c H_cᵀ x if `transposed`, into
-    /// `out`, d numbers. A problem of many dimensions computes it without a d × d matrix.
+    /// `out`, d numbers. Theory finds the eigenvalues and norms of large Jacobians by it; a problem of many dimensions
+    /// computes it without a d × d matrix.
     fn jacobian_product(
         &self,
         weights: &[(usize, f64)],

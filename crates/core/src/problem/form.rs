@@ -50,8 +50,9 @@ pub trait Visitor {
     type Out;
     /// Does its work with the instance.
     fn visit<P: Problem + 'static>(self, problem: P) -> Self::Out;
-    /// Does its work with an instance of a problem that is defined outside of this crate, in the form in
-    /// which [`super::custom::CustomProblem::build`] returns it; `None` if this visitor cannot.
+    /// Does its work with an instance of a problem that is defined outside of this crate, as
+    /// [`super::custom::CustomProblem::build`] returns it: a box around a boxed `Instance` of the module `algorithm`, a
+    /// type that this module does not know. `None` if this visitor cannot, as by default.
     fn visit_custom(self, _built: Box<dyn Any>) -> Option<Self::Out>
     where
         Self: Sized,

@@ -229,8 +229,9 @@ struct SharedDraws<'a> {
 }
 
 impl<'a> SharedDraws<'a> {
-    /// Draws the policy and the shared environments from the shared stream. An action for each state is drawn also
-    /// where the policy is uniform, so that the environments do not depend on the policy.
+    /// Draws the policy and the shared environments from the shared stream, from which the features are drawn before.
+    /// An action for each state is drawn also where the policy is uniform, so that the environments do not depend on
+    /// the policy.
     fn new(settings: &'a Settings, rng: &mut Stream) -> Self {
         let states = settings.states;
         let actions = settings.actions;

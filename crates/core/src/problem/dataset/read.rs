@@ -194,8 +194,8 @@ impl Dataset {
         }
     }
 
-    /// All records of the file, with these features, rows of `d` numbers, and labels, but without a column that names
-    /// their clients or marks the test set.
+    /// All records of the file, none of which is dropped yet, with these features, rows of `d` numbers, and labels, but
+    /// without a column that names their clients or marks the test set: the caller adds these.
     pub(super) fn bare_records(
         &self,
         names: Vec<String>,

@@ -43,8 +43,8 @@ impl RecordSets for RecordTables {
         residuals.iter_mut().for_each(|delta| *delta = share * (*delta / n));
         add_rows(self.rows(set), &residuals, out);
     }
-    /// ∇f(θ) of the weighted mean of the losses of sets into `out`, d numbers. The penalty's gradient is added
-    /// set by set, an order on which the bits of results depend.
+    /// ∇f(θ) of the weighted mean of the losses of sets, whose numbers must be those at θ, into `out`, d numbers. The
+    /// penalty's gradient is added set by set, an order on which the bits of results depend.
     fn mean_gradient<L>(&self, loss: &L, sets: &[SetTerm], theta: &[f64], out: &mut [f64])
     where
         L: RecordLoss<Self>,

@@ -269,7 +269,7 @@ struct BoundedSum {
 }
 
 impl BoundedSum {
-    /// Begins a sum with the term λv of the penalty.
+    /// Begins a sum with the term λv of the penalty: v is θ in a gradient, and the step in a product with the Hessian.
     fn from_penalty(l2: f64, v: &[f64]) -> Self {
         let value = v.iter().map(|v| Dd::product(l2, *v)).collect();
         Self { value, size: l2 * length(v), error: UNDERFLOW }

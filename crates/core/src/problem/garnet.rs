@@ -347,6 +347,8 @@ mod tests {
         }
     }
 
+    /// Without a perturbation all clients have one environment. Two kernels alternate over the clients, and clients
+    /// that perturb them have optima of their own, close to those of the kernels.
     #[test]
     fn kinds_differ_as_they_say() {
         let same = instance(Heterogeneity::Perturbed { kernel: 0.0, reward: 0.0 }, 7);
@@ -364,7 +366,7 @@ mod tests {
     }
 
     #[test]
-    fn ten_clients_are_the_first_of_a_hundred() {
+    fn the_first_clients_stay_when_there_are_more() {
         for kind in KINDS {
             let few = instance(kind, 8);
             let many = sample::build(&sample::garnet(kind, 9), 8);
@@ -375,7 +377,7 @@ mod tests {
     }
 
     #[test]
-    fn one_action_visits_fewer_pairs() {
+    fn the_policy_changes_the_optimum() {
         let one = Settings { policy: Policy::OneAction, ..sample::garnet(KINDS[1], 5) };
         assert_ne!(instance(KINDS[1], 9).optimum(), sample::build(&one, 9).optimum());
     }

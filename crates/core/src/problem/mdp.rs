@@ -207,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn chains_without_a_unique_law_are_found() {
+    fn chains_without_a_unique_stationary_distribution_are_found() {
         assert!(check([[0.5, 0.5], [1.0, 0.0]]).is_ok());
         assert!(check([[1.0]]).is_ok());
         let transient = [[0.0, 1.0, 0.0], [0.0, 0.5, 0.5], [0.0, 1.0, 0.0]];

@@ -264,6 +264,8 @@ mod tests {
         }
     }
 
+    /// Up to [`MOST_REFINED`] unknowns the root is exact; with more it is within the residual, by Cholesky's
+    /// factorisation and by conjugate gradients.
     #[test]
     fn finds_a_root_far_from_the_start() {
         // From 0 the gradient falls by e at each full step.
@@ -284,6 +286,7 @@ mod tests {
         }
     }
 
+    /// Lengths are right where squares underflow or overflow, and an error of up to the length of θ counts as known.
     #[test]
     fn lengths_beyond_the_squares_of_double_precision() {
         for scale in [1e-200, 1e-160, 1.0, 1e160, 1e200] {

@@ -23,7 +23,7 @@ fn the_oracle_has_the_stated_mean_and_covariance() {
 }
 
 #[test]
-fn one_law_means_one_optimum_and_the_first_clients_stay() {
+fn one_distribution_means_one_optimum_and_the_first_clients_stay() {
     let noisy = Data::Noisy { spread: 2.0, separation: 1.0 };
     let same = Settings { split: SharedRecords::Same, ..settings(noisy) };
     let same = sample::build(&same, 4);

@@ -112,6 +112,8 @@ fn suboptimality_is_the_difference_of_losses_to_the_last_digits() {
     assert!((gap / quadratic - 1.0).abs() < 1e-7, "{gap} {quadratic}");
 }
 
+/// Two formulas meet at |x| = 0.5 in e^x − 1 − x, and two others where the largest change of a logit, less the mean
+/// change, is 700 in the divergence: both sides agree there.
 #[test]
 fn the_divergence_has_no_seam() {
     for x in [0.5, -0.5] {

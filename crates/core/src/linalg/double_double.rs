@@ -37,7 +37,7 @@ impl Dd {
         Self { hi: sum, lo: lo - (sum - hi) }
     }
 
-    /// The product of two doubles, exactly.
+    /// The product of two doubles, exactly, unless it is below 1e-290 or one of them is above 1e299 in absolute value.
     #[inline(always)]
     pub fn product(a: f64, b: f64) -> Self {
         let (hi, lo) = two_product(a, b);
@@ -126,7 +126,7 @@ fn two_sum(a: f64, b: f64) -> (f64, f64) {
     (sum, (a - (sum - part)) + (b - part))
 }
 
-/// a b and its rounding error, exactly (Dekker, no fused operation).
+/// a b and its rounding error, exactly (Dekker, no fused operation), within the limits of [`Dd::product`].
 #[inline(always)]
 fn two_product(a: f64, b: f64) -> (f64, f64) {
     let product = a * b;

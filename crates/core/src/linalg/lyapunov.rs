@@ -5,10 +5,10 @@ use super::{Dd, Matrix, Singular, refine, solve_rows};
 /// The most squarings of a matrix whose powers should vanish; if they have not by then, A counts as unstable.
 const MAX_SQUARINGS: usize = 60;
 
-/// **A**C: the X with A X + X Aᵀ = C, d × d (RR (9)): to first order in the step size, the covariance of SGD on a
-/// field with Jacobian A and noise covariance C is γX. It is computed by doubling on the Cayley transform, then
-/// refined with residual and solution in double-double until it no longer changes, so that it has the same bits on
-/// every processor.
+/// **A**C: the X with A X + X Aᵀ = C, all d × d, where C need not be symmetric (RR (9)): to first order in the step
+/// size, the covariance of SGD on a field with Jacobian A and noise covariance C is γX. It is computed by doubling on
+/// the Cayley transform, then refined with residual and solution in double-double until it no longer changes, so that
+/// it has the same bits on every processor.
 ///
 /// # Errors
 /// [`Singular`] if an eigenvalue of A has no positive real part, or one that is too small to tell.

@@ -166,8 +166,8 @@ impl Matrix {
         sum
     }
 
-    /// Adds Σ_k w_k x_k x_kᵀ over the rows x_k to the lower triangle and the diagonal; entries above them are
-    /// undefined afterwards.
+    /// Adds Σ_k w_k x_k x_kᵀ over the rows x_k, of d numbers each, to the lower triangle and the diagonal of self,
+    /// which must be d × d; entries above them are undefined afterwards.
     ///
     /// # Panics
     /// If there are not as many weights as rows.

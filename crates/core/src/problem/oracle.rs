@@ -3,8 +3,8 @@
 //! is unrolled.
 //!
 //! A [`Cohort`] is the clients that participate in a round, or some of them, with what their local steps read and
-//! write: θ_c, which is the start of the round before the steps and the client's end after them, the correction ξ_c,
-//! the random stream and the state of the noise. Steps are *plain* if [`Cohort::extended`] is `None`, else
+//! write: θ_c, where a client's end is written and where it begins unless all begin at a common θ_t, the correction
+//! ξ_c, the random stream and the state of the noise. Steps are *plain* if [`Cohort::extended`] is `None`, else
 //! *extended*: they have a proximal term or average several oracle calls.
 
 use super::facts::Facts;

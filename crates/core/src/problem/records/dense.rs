@@ -1,5 +1,10 @@
 //! Sums over dense records whose losses depend on one product xᵀθ each: the storage of logistic regression
 //! and of ridge regression. What each function computes is stated by [`RecordSets`].
+//!
+//! A *set* is the records that a client holds. E is the mean over the records of a set, x are the d features of a
+//! record (times its label in logistic regression), δ is its residual, the derivative of its loss by xᵀθ, and w its
+//! weight, the second derivative. `at` are the numbers of a set, one per record, from which the loss has δ and w at a
+//! point.
 
 use super::loss::{RecordLoss, RecordPlace, RecordSets, SetTerm};
 use crate::kernel::outer::add_rows;

@@ -2,7 +2,8 @@
 //!
 //! A *set* is the records that a client holds; client c holds set number c modulo the number of sets. θ has the d
 //! weights of one class after the other, Θ is θ as a K × d matrix, and the *logits* of a record x are the K products
-//! Θx.
+//! Θx. E is the mean over the records of a set, δ is the residual of a record, the derivative of its loss by the
+//! logits, and W its weight, the second derivative, K × K; f ⊗ x are the K d products of K numbers f with x.
 
 use crate::kernel::softmax::{ClassTables, MOST_CLASSES};
 use crate::kernel::{Cohort, InstructionSet, Rows, axpy, difference, dot, fold_sum};

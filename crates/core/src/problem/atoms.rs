@@ -154,7 +154,7 @@ impl Facts for Atoms {
     fn jacobian(&self, client: usize) -> Matrix {
         self.clients[client].mean.matrix.clone()
     }
-    /// Σ_m p_m (F_m − F̄_c)(F_m − F̄_c)ᵀ at θ*, with F_m the field of atom m.
+    /// The covariance of the client's draws at θ*: Σ_m p_m (F_m − F̄_c)(F_m − F̄_c)ᵀ, with F_m the field of atom m.
     fn noise_covariance(&self, client: usize) -> Matrix {
         let mean = self.field_at_optimum(client);
         let mut covariance = Matrix::zeros(self.dim(), self.dim());

@@ -147,8 +147,8 @@ impl Facts for Lms {
     fn symmetric(&self) -> bool {
         true
     }
-    /// RDR + R tr(RD) + σ²R with D = (θ* − w_k)(θ* − w_k)ᵀ, since
-    /// E hhᵀDhhᵀ = 2RDR + R tr(RD) for Gaussian h.
+    /// The covariance of the client's draws at θ*: RDR + R tr(RD) + σ²R with D = (θ* − w_k)(θ* − w_k)ᵀ, since
+    /// E hhᵀDhhᵀ = 2RDR + R tr(RD) for Gaussian h, and the mean field there is R(θ* − w_k).
     fn noise_covariance(&self, client: usize) -> Matrix {
         let pull = self.field_at_optimum(client);
         let client = &self.clients[client];

@@ -115,7 +115,8 @@ impl<L: RecordLoss<S>, S: RecordSets> RecordProblem<L, S> {
             let test = self.test.as_ref()?;
             return Some(sum(test, 0)? / test.records(0) as f64);
         }
-        // Some losses divide last. Both orders are kept, since the bits of results depend on them.
+        // Some losses divide last where records are dense. Both orders are kept, since the bits of results depend on
+        // them.
         let divides_last = L::SHARES_FIRST && self.records.dense_rows(0).is_some();
         let mut mean = 0.0;
         for (set, share) in self.shares() {

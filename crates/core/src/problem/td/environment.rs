@@ -48,7 +48,8 @@ impl EnvironmentFacts {
         occurring_pairs(&self.stationary, &self.chain)
     }
 
-    /// For each state s the table from which s' ~ P_c(· | s) is drawn, along a trajectory.
+    /// For each state s, in their order, the table from which s' ~ P_c(· | s) is drawn along a trajectory. Independent
+    /// draws of pairs have other tables.
     pub fn successors(&self) -> Vec<Alias<u32>> {
         let mut rows = Vec::with_capacity(self.chain.states());
         for s in 0..self.chain.states() {

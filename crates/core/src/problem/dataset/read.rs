@@ -341,7 +341,8 @@ impl Dataset {
         Fault::new(key, no_column(name, &format!(" in {}", self.file.path), columns))
     }
 
-    /// An error if the features of these names are too many, one is named twice, or one is the label.
+    /// An error if the features of these names are too many, one is named twice, or one is the label. The columns of
+    /// the split and of the test set may be named, and are then features too.
     fn check_names(&self, names: &[&String]) -> Result<(), Fault> {
         self.check_dimension(names.len())?;
         let repeated = names.iter().enumerate().find(|(i, name)| names[..*i].contains(name));

@@ -110,8 +110,8 @@ impl<S: RecordSets> RecordLoss<S> for Loss {
 }
 
 /// The Bregman divergence of softplus(u) = log(1 + eᵘ), softplus(u) − softplus(v) − σ(v)(u − v), which is 0 or
-/// more. It has a relative error of a few ulps also where u is close to v and the difference would cancel. Means of it
-/// are f(θ) − f(θ*) of logistic regression, with u = m − y xᵀθ and v = m − y xᵀθ*.
+/// more. It has a relative error of a few ulps also where u is close to v and the difference would cancel. With
+/// u = m − y xᵀθ and v = m − y xᵀθ*, f(θ) − f(θ*) of logistic regression is a mean of it plus λ/2 ‖θ − θ*‖².
 pub(super) fn divergence(u: f64, v: f64) -> f64 {
     let s = sigmoid(v);
     let step = u - v;

@@ -166,7 +166,8 @@ pub trait RecordSets: Send + Sync + Sized + 'static {
     );
     /// Takes the local steps of a cohort with oracle calls on `batch` records, if the storage has a kernel for
     /// them, and returns `None`. Else it takes none and returns the cohort, and the caller loops over the
-    /// oracle. The bits do not depend on the instruction set.
+    /// oracle. The bits do not depend on the instruction set `path`, of which only such
+    /// values exist that this processor has.
     fn advance_on<'a>(
         &self,
         path: InstructionSet,

@@ -38,7 +38,8 @@ pub fn sha256(bytes: &[u8]) -> String {
     hex(&Sha256::digest(bytes))
 }
 
-/// Writes bytes to a temporary file in the same directory, then renames it, so that nobody ever sees a part of it.
+/// Writes bytes to a temporary file in the same directory, then renames it, so that nobody ever sees a part of it. It
+/// need not survive a power failure, unlike a file of [`write_synced`]: for pages and caches, which can be made again.
 ///
 /// # Errors
 /// If it cannot be written.
@@ -47,10 +48,10 @@ pub fn write_atomically(path: &Path, bytes: &[u8]) -> Result<(), Error> {
 }
 
 /// Lets `write` write to a temporary file in the same directory, then renames it, so that nobody ever sees a part of
-/// it. Returns what `write` returned.
+/// it. Returns what `write` returned. A file that is at the path is replaced, and its permissions are not kept.
 ///
 /// # Errors
-/// If it cannot be written, or `write` fails; then no file is left.
+/// If it cannot be written, or `write` fails; then what is at the path stays as it was, and no other file is left.
 pub fn stream_atomically<T>(
     path: &Path,
     write: impl FnOnce(&mut fs::File) -> Result<T, Error>,
@@ -111,6 +112,7 @@ pub fn stream_named<T>(
 ) -> Result<T, Error> {
     match Destination::new(path).map_err(|e| error(path, io_message(&e)))? {
         Destination::File { path: file, permissions } => {
+            // An earlier process may have been killed while it wrote there.
             remove_leftovers(folder_of(&file));
             stream_with_permissions(&file, permissions, write)
         }
@@ -171,7 +173,7 @@ impl Destination {
     }
 }
 
-/// Standard output or standard error, if that is the file with this metadata.
+/// Another handle of standard output or standard error, if that is the file with this metadata; `None` if neither is.
 #[cfg(unix)]
 fn standard_stream(about: &fs::Metadata) -> Option<fs::File> {
     use std::os::fd::AsFd;
@@ -184,10 +186,11 @@ fn standard_stream(about: &fs::Metadata) -> Option<fs::File> {
     })
 }
 
-/// Checks that files can be created in a folder, by a temporary one.
+/// Checks that files can be created in a folder, by a temporary one: before a run or a report begins, whose work would
+/// be lost.
 ///
 /// # Errors
-/// If they cannot.
+/// If they cannot, also because there is no such folder.
 pub fn check_writable(folder: &Path) -> Result<(), Error> {
     let made = tempfile::Builder::new().prefix(WRITING).tempfile_in(folder);
     made.map(drop).map_err(|e| error(folder, format!("no file can be created in it: {e}")))
@@ -209,7 +212,8 @@ pub fn write_synced(path: &Path, bytes: &[u8]) -> Result<(), Error> {
     Ok(())
 }
 
-/// The age of an unlocked temporary file from which on it is a leftover.
+/// The age of an unlocked temporary file from which on it is a leftover. A younger one may be that of a writer that has
+/// not locked it yet.
 const LEFTOVER_AGE: Duration = Duration::from_secs(1);
 
 /// Removes the temporary files in a folder that killed processes have left. Nothing depends on it, so that errors are
@@ -225,7 +229,8 @@ pub fn remove_leftovers(folder: &Path) {
     }
 }
 
-/// Whether an entry of a folder is a temporary file that no process has written to for a while.
+/// Whether an entry of a folder is a temporary file that no process has written to for [`LEFTOVER_AGE`]. Its writer may
+/// still be there and hold the lock, which the caller tries.
 fn is_unfinished(entry: &fs::DirEntry) -> bool {
     if !entry.file_name().to_string_lossy().starts_with(WRITING) {
         return false;
@@ -250,7 +255,7 @@ enum SymbolicLinks {
     Refused,
 }
 
-/// Opens a regular file, in the way that `options` say.
+/// Opens a regular file, in the way that `options` say, except for their flags of the system, which are replaced.
 ///
 /// # Errors
 /// If it is not regular: a pipe would be waited for, and a device need not end. This is checked
@@ -306,7 +311,7 @@ fn read(path: &Path, most: u64, links: SymbolicLinks) -> io::Result<Vec<u8>> {
     if length > most { Err(too_long(most)) } else { read_bounded(file, length as usize, most) }
 }
 
-/// All bytes of a source, about `expected` and at most `most`.
+/// All bytes of a source, about `expected`, for which room is made, and at most `most`; more are an error.
 fn read_bounded(source: impl Read, expected: usize, most: u64) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     bytes.try_reserve_exact(expected)?;
@@ -367,10 +372,12 @@ pub fn read_regular_text(path: &Path) -> io::Result<String> {
     read_regular(path, MOST_READ).and_then(text)
 }
 
-/// Opens a file of results or of reports in the way that `options` say.
+/// Opens a file of results or of reports in the way that `options` say, except for their flags of the system, which are
+/// replaced.
 ///
 /// # Errors
-/// If it is a symbolic link or no regular file, or cannot be opened.
+/// If it is a symbolic link or no regular file, or cannot be opened. Of the folders on the path nothing is checked:
+/// [`refuse_links`] does that.
 pub fn open_regular(path: &Path, options: &mut fs::OpenOptions) -> io::Result<fs::File> {
     open(path, options, SymbolicLinks::Refused)
 }
@@ -407,6 +414,7 @@ pub fn read_plain(path: &Path, most: u64) -> Result<Vec<u8>, Error> {
 
 /// An error if a part of the path from the folder `root` to a place below it is a symbolic link: results and reports
 /// are neither read nor written outside of their folder. The folder itself may be a link, which is its user's wish.
+/// The path `place` begins with `root`; parts of it that do not exist are no error.
 ///
 /// # Errors
 /// The first part that is a symbolic link.
@@ -421,7 +429,8 @@ pub fn refuse_links(root: &Path, place: &Path) -> Result<(), Error> {
     Ok(())
 }
 
-/// Creates a folder below another one, unless it exists.
+/// Creates the folder at the path `folder`, which begins with `root`, and the folders on the way to it, as far as they
+/// do not exist.
 ///
 /// # Errors
 /// As for [`refuse_links`], or if it cannot be created.

@@ -25,7 +25,8 @@ pub struct Panicked {
 }
 
 /// What `f` returns, or the message and position of its panic, which is not printed. A panic outside of such a call is
-/// handled as usual. Calls may be inside each other.
+/// handled as usual: the first call sets a hook for the whole process, which passes on to the earlier hook what
+/// happens there. Calls may be inside each other. Values that `f` changes may be inconsistent after its panic.
 pub fn caught<T>(f: impl FnOnce() -> T) -> Result<T, Panicked> {
     HOOK.call_once(|| {
         let before = std::panic::take_hook();
@@ -58,8 +59,9 @@ pub fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Does work on this thread while `other` runs on another one, whose channel is disconnected when the work ends or
-/// panics. Returns when both have ended.
+/// Does work on this thread while `other` runs on another one, such as a thread that writes pages or watches for a
+/// signal. The channel of `other` never carries a message: it is disconnected when the work ends or panics, and `other`
+/// has to return then, since this function returns, or panics, only when both have ended.
 pub fn beside<T>(other: impl FnOnce(Receiver<()>) + Send, work: impl FnOnce() -> T) -> T {
     let (done, ended) = mpsc::channel::<()>();
     std::thread::scope(|scope| {

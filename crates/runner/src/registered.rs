@@ -25,9 +25,11 @@ pub enum LoadError {
     Code(String),
 }
 
-/// Loads a file of Python, or a module by its name, which registers its algorithms. If there are
-/// sources of algorithms, nothing of the file is run but what they contain. Returns a line for
-/// each part of the file that was left out.
+/// Loads Python code, which registers its algorithms: a file `*.py` by its path, or a module by its name. Without
+/// sources (`None`) all of the code is run, as a user wants it of code that he names, and no lines are returned. The
+/// sources are those that results keep of their algorithms, and results may be anybody's: with them the code must be a
+/// file, of which only those statements are run that the sources contain, and a line is returned for each statement
+/// that was left out.
 pub type Loader = fn(&Path, Option<&[String]>) -> Result<Vec<String>, LoadError>;
 
 /// A copy of what is registered now: what is registered later does not change it.
@@ -36,7 +38,8 @@ pub fn registered() -> Registry {
     registered.clone().unwrap_or_default()
 }
 
-/// Lets `change` add to what is registered or remove from it, and returns what `change` returns.
+/// Lets `change` add to what is registered or remove from it, and returns what `change` returns. The registry is locked
+/// meanwhile: `change` must not call this function or [`registered`], which would wait for ever.
 pub fn register<T>(change: impl FnOnce(&mut Registry) -> T) -> T {
     let mut registered = REGISTERED.write().unwrap_or_else(PoisonError::into_inner);
     change(registered.get_or_insert_default())
@@ -50,7 +53,8 @@ pub fn set_loader(loader: Loader) {
 /// Loads a file of Python, or a module by its name, as a [`Loader`] does.
 ///
 /// # Errors
-/// Why it cannot be loaded.
+/// [`LoadError::NoPython`] in a program that has set no loader, which all are but the Python package, and otherwise
+/// why the code cannot be loaded.
 pub fn load(file: &Path, sources: Option<&[String]>) -> Result<Vec<String>, LoadError> {
     let loader = LOADER.get().ok_or(LoadError::NoPython)?;
     loader(file, sources)

@@ -25,7 +25,7 @@ impl Outcome {
         }
     }
 
-    /// The outcome of this name.
+    /// The outcome of this name; `None` for any other text.
     pub fn named(name: &str) -> Option<Self> {
         [Self::Finished, Self::Diverged].into_iter().find(|o| o.name() == name)
     }
@@ -88,7 +88,8 @@ impl Trace {
 
 /// The digest of the traces of a cell's runs, in the order of the runs: a hash over every bit of their rows, averages
 /// and outcomes. Of costs it contains the communications, the local steps, the gradients of all clients and the
-/// vectors sent.
+/// vectors sent. Results store it, and are compared by it: what is hashed, and in which order, must stay as it is, or
+/// every stored cell would seem to have changed.
 pub fn digest(traces: &[Trace]) -> TraceDigest {
     let mut hash = Sha256::new();
     let mut word = |x: u64| hash.update(x.to_le_bytes());

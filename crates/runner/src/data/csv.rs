@@ -10,7 +10,9 @@ use exactfed_core::words::count;
 const MOST_COLUMNS: usize = 20_000;
 
 /// The columns of a CSV file as a table. A column is of numbers if each of its values is a number or empty, which is
-/// read as NaN; if it has whole numbers beyond 2^53, it keeps their digits as texts. Any other column is of texts.
+/// read as NaN; if it has whole numbers beyond 2^53, it keeps their digits as texts. Any other column is of texts, also
+/// one of numbers and marks of missing values such as `NA`: [`Column::with_marks_read`] makes it numbers where it is
+/// used.
 pub fn read(bytes: &[u8]) -> Result<Contents, ContentError> {
     // The file is read twice: what a column holds is known at its end, and texts take far more room than numbers.
     let mut columns = survey_columns(bytes)?;
@@ -34,6 +36,10 @@ fn reader(bytes: &[u8]) -> csv::Reader<&[u8]> {
 }
 
 /// The names and types of the columns, without their values, by a pass over the whole file.
+///
+/// # Errors
+/// A line that is not UTF-8 or has another number of values than the first, too many columns, a first line that seems
+/// to be a record ([`check_names`]), or two columns of one name.
 fn survey_columns(bytes: &[u8]) -> Result<Vec<(String, Column)>, ContentError> {
     let mut reader = reader(bytes);
     let heads = reader.headers().map_err(|e| content_error(&e))?.clone();

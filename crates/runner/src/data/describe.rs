@@ -81,13 +81,15 @@ enum Remedy {
     Nothing,
 }
 
-/// Describes a file with these contents; `label` names the column of the labels. The manifest
-/// compares two algorithms with one step size or, with `tune`, several, each with the step size that
-/// is best for it. Features of a table that are missing are filled in, and records without a label
-/// or a client are left out, as the manifest says.
+/// Describes a file with these contents; `label` names the column of the labels, which only a table
+/// has: without it a usual name of labels, or the last column, decides. The manifest compares two
+/// algorithms with one step size or, with `tune`, several, each with the settings that are best for
+/// it. If only features of a table lack values, the manifest fills them in; if a label or a client is
+/// missing somewhere, it leaves out all records that lack any value.
 ///
 /// # Errors
-/// If it holds no records, or there is no such column.
+/// If it holds no records, or there is no such column. Records without a manifest are no error:
+/// [`Description::manifest`] says why there is none.
 pub fn describe(
     file: &DataFile,
     contents: &Contents,
@@ -132,8 +134,9 @@ fn shapes(arrays: &BTreeMap<String, Array>) -> String {
     all.join(", ")
 }
 
-/// The first array whose name and shape suggest that it says which client holds each record: its name, and its number
-/// of distinct values. `y` is the array of the labels.
+/// The first array, in the order of names, whose name and shape suggest that it says which client holds each record:
+/// its name, and its number of distinct values; `None` if there is none. The manifest divides the records by it. `y` is
+/// the array of the labels.
 fn client_array(arrays: &BTreeMap<String, Array>, y: &Array) -> Option<(String, usize)> {
     let (name, array) = arrays
         .iter()
@@ -141,7 +144,8 @@ fn client_array(arrays: &BTreeMap<String, Array>, y: &Array) -> Option<(String, 
     Some((name.clone(), distinct(&array.data).len()))
 }
 
-/// The records of a file without named columns: sparse rows, or arrays.
+/// The records of a file without named columns: sparse rows, or arrays. `clients` is the array that says which client
+/// holds each record ([`client_array`]).
 fn of_arrays(
     features: FeatureRows<'_>,
     labels: Vec<f64>,
@@ -158,7 +162,8 @@ fn of_arrays(
 }
 
 /// The names of the first columns of a file, in one line, and the name of the column that is taken to be the labels
-/// where none is given. `None` if the file has no named columns. `tables` reads Parquet.
+/// where none is given: `init` shows both where it asks for the labels. `None` if the file has no named columns.
+/// `tables` reads Parquet.
 ///
 /// # Errors
 /// If it cannot be read.
@@ -256,6 +261,9 @@ fn label_place(columns: &[(String, Column)]) -> Option<usize> {
 
 impl FileRecords<'_> {
     /// The description of the file at a path with these records. With `tune` the manifest compares tuned algorithms.
+    ///
+    /// # Errors
+    /// If there are no records or no features, or another number of labels than of records.
     fn description(&self, path: &str, tune: bool) -> Result<Description, RecordsError> {
         let (n, d) = self.features.size();
         if n == 0 || d == 0 || self.labels.len() != n {
@@ -303,8 +311,10 @@ impl FileRecords<'_> {
         name.map_or(feature.to_string(), |name| format!("`{}`", sanitised(name)))
     }
 
-    /// The features, and the labels if they are numbers, that are not finite in some records: a phrase with how many
-    /// for each.
+    /// The features, and the labels if they are numbers, that are not finite in some of these records: a phrase with
+    /// how many for each. From the records of a table, missing values are gone already, filled in or left out as the
+    /// manifest does it, unless every record lacks one: infinite numbers are left. There is no manifest for records
+    /// with such values.
     fn missing(&self) -> Vec<String> {
         let mut missing = Vec::new();
         for (j, number) in self.features.missing().into_iter().enumerate() {
@@ -345,7 +355,9 @@ impl FileRecords<'_> {
     }
 
     /// The line with the condition number of the Gram matrix of the features that vary, shifted and scaled to mean 0
-    /// and variance 1. It tells how slowly algorithms converge on the records.
+    /// and variance 1. It tells how slowly algorithms converge on the records. The line says that the number is not
+    /// computed where that would take too long, and where no feature varies. `moments` are of all features, and
+    /// `constant` has the numbers of those that do not vary, increasing.
     fn condition_line(&self, moments: &[FeatureMoments], constant: &[usize]) -> String {
         let what = "condition number of the standardised Gram matrix";
         let (n, all) = self.features.size();
@@ -365,8 +377,8 @@ impl FileRecords<'_> {
     }
 }
 
-/// The numbers of the features that do not vary, increasing, from the moments of all features. The criterion is that
-/// of a dataset that is standardised.
+/// The numbers of the features that do not vary, increasing, from the moments of all features. The criterion is that by
+/// which a dataset cannot be standardised. A feature with missing values, whose variance is NaN, is not among them.
 fn constant_features(moments: &[FeatureMoments]) -> Vec<usize> {
     let varies = moments.iter().map(|FeatureMoments { mean, variance }| {
         variance.is_nan() || libm::sqrt(*variance) > 1e-12 * mean.abs()

@@ -6,7 +6,8 @@ use exactfed_core::problem::MOST_SPARSE_FEATURES;
 use exactfed_core::problem::arrays::{Contents, check_features, sanitised};
 use exactfed_core::problem::column::is_inexact;
 
-/// The labels and the features of the records of a LIBSVM file; features that a line does not write are 0.
+/// The labels and the features of the records of a LIBSVM file; features that a line does not write are 0. There are as
+/// many features as the largest index of the file says.
 pub fn read(bytes: &[u8]) -> Result<Contents, ContentError> {
     let text = std::str::from_utf8(bytes)
         .map_err(|_| ContentError::Invalid("it is not UTF-8 text".into()))?;
@@ -52,6 +53,7 @@ pub fn read(bytes: &[u8]) -> Result<Contents, ContentError> {
             line_of_d = line_number;
         }
     }
+    // A large index in a short file would make vectors far larger than the file.
     check_features(d, values.len())
         .map_err(|e| ContentError::Line { line: line_of_d, message: format!("index {d}: {e}") })?;
     Ok(Contents::Records { labels, features: SparseRows::new(d, offsets, indices, values)? })

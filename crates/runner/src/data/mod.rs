@@ -168,7 +168,8 @@ impl DataFolder {
     }
 
     /// Whether results keep a copy of the file of this path and hash: it is in memory, and so will
-    /// not be there later, or it is not too large.
+    /// not be there later, or its copy here, or else the file at the path, has at most [`MOST_KEPT`] bytes. False if
+    /// there is no such file.
     pub fn is_kept(&self, path: &str, hash: &str) -> bool {
         let copied = self.copy(hash).and_then(file_length);
         let size = copied.or_else(|| file_length(self.base.join(path)));
@@ -286,7 +287,8 @@ impl Files for DataFolder {
 }
 
 impl DataFolder {
-    /// The contents of a file, which must have its hash if one is given. They are read once and kept.
+    /// The contents of a file, which must have its hash if one is given. They are read once and kept: other threads
+    /// that ask for a file wait meanwhile.
     fn contents(&self, file: &DataFile) -> Result<Arc<Contents>, DataError> {
         let key = (file.path.clone(), file.sha256.clone());
         let mut opened = lock(&self.opened);
@@ -307,7 +309,7 @@ impl DataFolder {
 }
 
 /// The contents of a file of this name with these bytes, in the format that the ending of the name says; `tables`
-/// reads Parquet.
+/// reads Parquet. A file whose name says no format is read as `.npz` if its bytes are those of a zip archive.
 ///
 /// # Errors
 /// What is wrong with them, and where.

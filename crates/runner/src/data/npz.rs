@@ -117,7 +117,7 @@ fn contents_of_arrays(
     }
 }
 
-/// The compressed sparse rows that `scipy.sparse.save_npz` writes, and the other arrays.
+/// The compressed sparse rows that `scipy.sparse.save_npz` writes, and the other arrays, such as the labels.
 fn sparse_rows(mut arrays: BTreeMap<String, Array>) -> Result<Contents, ContentError> {
     let values = take_array(&mut arrays, "data")?;
     let indices = take_array(&mut arrays, "indices")?;
@@ -244,6 +244,7 @@ fn utf32(text: &[u8], is_big: bool) -> Option<String> {
 /// Reads the header of an array's file. Returns the file, and its bytes behind the header. A header is refused that is
 /// too long or too deep for one of an array of numbers or texts, since its reader would need much memory for it.
 fn open_array(bytes: &[u8]) -> Result<(NpyFile<&[u8]>, &[u8]), ContentError> {
+    // Byte 6 is the version of the format. In version 1 the length of the header has two bytes, and later four.
     let length = match (bytes.get(6), bytes.get(8..12)) {
         (Some(1), Some(n)) => 10 + usize::from(u16::from_le_bytes([n[0], n[1]])),
         (_, Some(n)) => 12 + u32::from_le_bytes([n[0], n[1], n[2], n[3]]) as usize,

@@ -33,7 +33,8 @@ impl FeatureRows<'_> {
         }
     }
 
-    /// Calls `each` with the number of the feature and the value, for every number that is stored of a row.
+    /// Calls `each` with the number of the feature and the value, for every number that is stored of a row: for all d
+    /// of dense rows, and for those of sparse rows that are not left out as 0.
     fn each_in_row(&self, row: usize, mut each: impl FnMut(usize, f64)) {
         match self {
             Self::Dense { size: (_, d), numbers } => {
@@ -56,7 +57,7 @@ impl FeatureRows<'_> {
         sum
     }
 
-    /// How many values of each feature are not finite.
+    /// How many values of each feature are not finite: NaN, which stands for a missing value, or infinite.
     pub fn missing(&self) -> Vec<usize> {
         let mut counts = vec![0; self.size().1];
         self.each(|j, x| counts[j] += usize::from(!x.is_finite()));
@@ -126,7 +127,7 @@ impl FeatureRows<'_> {
     }
 
     /// The largest ‖x‖² over all records x, counting the `kept` features alone, each shifted and scaled to mean 0 and
-    /// variance 1.
+    /// variance 1 by the `moments` of all features; all of `kept` must vary.
     pub fn largest_standard_square(&self, kept: &[usize], moments: &[FeatureMoments]) -> f64 {
         let mut most = 0.0_f64;
         self.each_standard(kept, moments, |row: &[f64]| {
@@ -136,7 +137,8 @@ impl FeatureRows<'_> {
     }
 
     /// Calls `each` with the `kept` features of every record, shifted and scaled to mean 0 and
-    /// variance 1 by the `moments` of all features.
+    /// variance 1 by the `moments` of all features. Features that do not vary must not be among
+    /// `kept`: they would be divided by 0.
     pub fn each_standard(
         &self,
         kept: &[usize],

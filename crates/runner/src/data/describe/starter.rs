@@ -24,7 +24,7 @@ pub struct Starter<'a> {
     kind: &'static str,
     /// Whether the labels are classes.
     classes: bool,
-    /// The features that are listed; empty if none is listed and the problem takes all.
+    /// The names of the features that the manifest lists; empty if it lists none, so that the problem takes all.
     features: Vec<String>,
     /// Whether features are shifted and scaled to mean 0 and variance 1.
     standardise: bool,
@@ -32,13 +32,15 @@ pub struct Starter<'a> {
     sparse: bool,
     /// Whether some records are held out as a test set.
     test: bool,
-    /// The step size of the algorithms: half the inverse of a bound on the curvature of the loss, to one digit.
+    /// The step size of the algorithms, which is safe: about half the inverse of the largest curvature that the loss of
+    /// a record may have, and for softmax regression at most the inverse. It is rounded down to one digit.
     step_size: f64,
 }
 
 impl<'a> Starter<'a> {
     /// Chooses what the manifest says of these records: `classes` are the different labels with their numbers of
-    /// records, `moments` those of all features, and `constant` the numbers of the features that do not vary.
+    /// records, `moments` those of all features, and `constant` the numbers of the features that do not vary,
+    /// increasing. No value of the records may be missing.
     ///
     /// # Errors
     /// Why no problem takes the records.
@@ -54,12 +56,13 @@ impl<'a> Starter<'a> {
         if constant.len() == d {
             return Err(StarterError::ConstantFeatures);
         }
-        // Only named features can be left out.
+        // Only named features can be left out. Where constant ones stay, a dataset refuses to be standardised.
         let fixed = records.names.is_empty() && !constant.is_empty();
         let kept = if fixed { (0..d).collect() } else { varying_features(d, constant) };
         let listed = records.table.lists_features || !constant.is_empty();
         let names = kept.iter().filter(|_| listed).filter_map(|j| records.names.get(*j));
         let features = names.cloned().collect();
+        // Too many or too large to be stored dense; of the three problems only the logistic one stores them sparse.
         let wide = kept.len() > MOST_DIMENSIONS || n as u128 * d as u128 * 8 > MOST_DENSE_BYTES;
         if wide
             && !(matches!(records.features, FeatureRows::Sparse(_)) && kind == "logistic-dataset")
@@ -74,11 +77,14 @@ impl<'a> Starter<'a> {
         } else {
             records.features.largest_square(&kept)
         };
+        // The largest second derivative of the loss of a record in the direction of its features, but for softmax,
+        // whose one may be twice this. The 1 below is the square of the intercept.
         let curvature = if kind == "least-squares-dataset" { 1.0 } else { 0.25 };
         let step_size = one_digit(0.5 / (curvature * (largest + 1.0) + L2));
         if step_size.is_nan() || step_size <= 0.0 {
             return Err(StarterError::LargeFeatures);
         }
+        // A test set must leave the clients' records all classes, and features that vary.
         let varied = !standardise || {
             let rarer = records.features.rarer();
             kept.iter().all(|j| rarer[*j] >= FEWEST)
@@ -99,7 +105,8 @@ impl<'a> Starter<'a> {
     }
 
     /// The text of the manifest, which runs algorithms with one step size or, if `tuned`, each with the best of
-    /// several.
+    /// several. It is filled into templates, whose lines with a value of `None` are left out, so that the default of
+    /// the key holds.
     pub fn text(&self, tuned: bool) -> String {
         let Self { records, path, .. } = self;
         let title = if tuned {
@@ -118,6 +125,7 @@ impl<'a> Starter<'a> {
         metrics.extend(self.test.then_some("test-loss"));
         metrics.extend(self.classes.then_some("accuracy"));
         metrics.extend((self.classes && self.test).then_some("test-accuracy"));
+        // The last one is drawn too.
         metrics.extend((!self.classes).then_some("suboptimality"));
         let loss = if self.test { "test-loss" } else { "train-loss" };
         // Tuned step sizes are from a tenth of the safe one to thirty times as large, where some diverge.

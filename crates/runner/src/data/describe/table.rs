@@ -33,7 +33,12 @@ struct Division<'a> {
 }
 
 /// The records of a table whose labels are in the column of this name. Without a `label`, they are in the column with
-/// a usual name of labels, or else in the last one.
+/// a usual name of labels, or else in the last one. Missing values are filled in, or their records left out, as the
+/// manifest to start from does it. If that would leave no record, all are there with their missing values, for a
+/// description without a manifest.
+///
+/// # Errors
+/// If there is no column of this name, or no column at all.
 pub fn records<'a>(
     file: &DataFile,
     columns: &'a [(String, Column)],
@@ -90,7 +95,8 @@ pub fn records<'a>(
     })
 }
 
-/// The numbers of a column in some rows. If `fills`, the mean of those that are known takes the place of NaN.
+/// The numbers of a column in some rows. If `fills`, the mean of those that are known takes the place of NaN. The
+/// column must be of numbers, as those of features are.
 fn numbers_in(column: &Column, rows: &[usize], fills: bool) -> Vec<f64> {
     let all = column.numbers().unwrap_or_default();
     let mut chosen: Vec<f64> = rows.iter().map(|row| all[*row]).collect();
@@ -103,7 +109,11 @@ fn numbers_in(column: &Column, rows: &[usize], fills: bool) -> Vec<f64> {
 }
 
 impl<'a> Division<'a> {
-    /// Divides the columns beside that of the labels, which is at this place.
+    /// Divides the columns other than that of the labels, which is at the place `labels`. Each column is the first of
+    /// these that it fits: an index of the rows; a column without values; the one that says which client holds a
+    /// record, which is the first of texts or with a usual name that has half of its values or more, at least two
+    /// different ones, and five records or more for each of these in the mean; a feature, if it is of numbers; a column
+    /// of texts, which is left out.
     fn new(file: &DataFile, columns: &'a [(String, Column)], labels: usize) -> Self {
         let mut divided = Self::default();
         let n = columns[labels].1.len();
@@ -163,7 +173,8 @@ impl<'a> Division<'a> {
         phrases
     }
 
-    /// What the manifest to start from does with values that are missing; `None` if none is missing.
+    /// What the manifest to start from does with values that are missing; `None` if none is missing. A label or a
+    /// client cannot be filled in: if one is missing, all records that lack any value are left out.
     fn remedy(&self, labels: &Column) -> Option<Remedy> {
         let lacks_client =
             self.clients.as_ref().is_some_and(|clients| lacks_values(&clients.column));

@@ -158,7 +158,8 @@ pub struct Rejected {
 }
 
 impl Rejected {
-    /// Refuses a manifest with these diagnostics, which are put into the order of the text, equal ones once.
+    /// Refuses a manifest with these diagnostics, of which there must be one or more. They are put into the order of
+    /// the text, equal ones once: first those about the manifest as a whole, and last those about overrides.
     pub fn new(source: &Source, mut diagnostics: Vec<Diagnostic>) -> Self {
         diagnostics.sort_by(|a, b| a.place.cmp(&b.place));
         let mut known = HashSet::new();
@@ -241,7 +242,8 @@ impl Rejected {
     }
 }
 
-/// The line and the column of a byte of a text, both from 1 and the column in characters, and the text of this line.
+/// The line and the column of a byte of a text, both from 1 and the column in characters, and the text of this line. A
+/// character must begin at the byte, or the text end there.
 fn locate(text: &str, byte: usize) -> (usize, usize, &str) {
     let start = text[..byte].rfind('\n').map_or(0, |i| i + 1);
     let line = text[..byte].matches('\n').count() + 1;
@@ -253,7 +255,8 @@ fn locate(text: &str, byte: usize) -> (usize, usize, &str) {
 const MOST_CHARACTERS: usize = 160;
 
 /// The part of a long line that a message shows, with dots at its ends, and the column within this part; a line that is
-/// short enough is shown as it is. A manifest that a program wrote may be one line of megabytes.
+/// short enough is shown as it is. Columns are counted in characters from 1. A manifest that a program wrote may be one
+/// line of megabytes.
 fn excerpt(column: usize, text: &str) -> (usize, String) {
     if text.chars().count() <= MOST_CHARACTERS {
         return (column, text.to_owned());
@@ -266,7 +269,8 @@ fn excerpt(column: usize, text: &str) -> (usize, String) {
 /// The tree of a manifest's text, with its overrides applied.
 ///
 /// # Errors
-/// All syntax errors, and overrides that are not `key=value` or name no table.
+/// All syntax errors; in a text without any, all overrides that cannot be applied, because they are not `key=value` or
+/// lead into a value that is no table.
 pub fn parse(source: &Source) -> Result<Node, Rejected> {
     let (table, errors) = DeTable::parse_recoverable(&source.text);
     if !errors.is_empty() {
@@ -310,12 +314,13 @@ fn clip(text: &str, span: Range<usize>) -> Place {
     Place::Text(start, end.max(start))
 }
 
-/// The place of a span of the manifest's text, or the override of this number if the span is in one.
+/// The place of a span of the manifest's text, or the override of this number if the span is in one. Overrides are
+/// numbered from 0; `None` stands for the text.
 fn place(span: Range<usize>, number: Option<usize>) -> Place {
     number.map_or(Place::Text(span.start, span.end), Place::Override)
 }
 
-/// The table that the parser read from the manifest's text, or from the override of this number.
+/// The table that the parser read from the manifest's text (`None`), or from the override of this number.
 fn convert_table(table: &DeTable<'_>, number: Option<usize>) -> Value {
     let entries = table.iter().map(|(key, value)| KeyValue {
         key: key.get_ref().to_string(),
@@ -325,7 +330,7 @@ fn convert_table(table: &DeTable<'_>, number: Option<usize>) -> Value {
     Value::Table(entries.collect())
 }
 
-/// The node that the parser read from the manifest's text, or from the override of this number.
+/// The node that the parser read from the manifest's text (`None`), or from the override of this number.
 fn convert(node: &toml::Spanned<DeValue<'_>>, number: Option<usize>) -> Node {
     let value = match node.get_ref() {
         // Paragraphs and lines of a text are the same in a file that has line ends of Windows, as a clone there may.
@@ -380,7 +385,8 @@ fn apply(root: &mut Node, number: usize, text: &str) -> Result<(), Diagnostic> {
 }
 
 /// Puts a node at the path of these parts below `target`, in place of what is there. Tables that the path needs are
-/// made. An array on the path whose next part is no number means all of its items.
+/// made. An array on the path whose next part is no number means all of its items. By this overrides and the candidates
+/// of tuned settings enter the tree.
 ///
 /// # Errors
 /// If the path leads through a value that is neither a table nor an array, or to an item that an array does not have.

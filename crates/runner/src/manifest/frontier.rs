@@ -212,7 +212,8 @@ pub struct EqualRatios {
 }
 
 impl EqualRatios {
-    /// The numbers from `from` to `to`, each in the same ratio to the one before, both ends exact.
+    /// The numbers from `from` to `to`, each in the same ratio to the one before, both ends exact. All of them are
+    /// listed: checks of the manifest limit `points` to numbers from 2 on that fit in memory, and must come first.
     pub fn values(&self) -> Vec<f64> {
         let last = self.points.saturating_sub(1).max(1);
         let ratio = libm::log(self.to / self.from);
@@ -249,6 +250,7 @@ fn usual_local_steps() -> ListOr<u64, Powers> {
 
 impl Powers {
     /// The whole numbers, increasing from 1 to `up-to` with both ends. Powers that round to one number give it once.
+    /// The ratio must be above 1, or there would be no end, and `up-to` 1 or more: checks of the manifest see to it.
     pub fn values(&self) -> Vec<u64> {
         let mut all = vec![1];
         let mut power = self.ratio;
@@ -273,7 +275,7 @@ pub enum ListOr<L, T> {
 }
 
 impl Frontier {
-    /// The frontier of this id, or the first without an id.
+    /// The frontier of this id, or the first of `all` if `id` is `None`; `None` if there is no such frontier.
     pub fn named<'m>(id: Option<&str>, all: &'m [Self]) -> Option<&'m Self> {
         all.iter().find(|frontier| id.is_none_or(|id| frontier.id == id))
     }

@@ -103,7 +103,8 @@ impl PhaseMap {
 
     /// The numbers that describe a square, before those on the axes are put in: from this problem, and from the
     /// frontier its fewest clients, smallest target, middle price and radius, except for those that the map states in
-    /// `at`.
+    /// `at`. A number is NaN if the frontier lacks what it is made of, as a start that is not isotropic has no radius;
+    /// checks of the manifest refuse maps of such a frontier.
     pub fn numbers(&self, problem: &Settings, frontier: &Frontier) -> PhaseNumbers {
         let clients = frontier.clients.iter().min().copied().unwrap_or(problem.clients as u64);
         let target = frontier.all_targets().last().copied().unwrap_or(f64::NAN);

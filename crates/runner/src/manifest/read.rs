@@ -88,7 +88,8 @@ pub fn read(
 }
 
 /// Reads one table, which stands at this path, at the values of the axes that a choice selects. Returns what `read`
-/// makes of it, and the axes that were met on the way.
+/// makes of it, and the axes that were met on the way. The path is one that the schema has ([`ManifestSchema::at`]): a
+/// key of the top level, or the entry of an algorithm.
 ///
 /// # Errors
 /// All that is wrong with the table.
@@ -180,6 +181,8 @@ impl<'a> Reader<'a> {
     /// is noted, or if its schema says that it is left unread.
     fn read_value(&mut self, schema: &'a Schema, node: &Node, path: &str) -> Option<Toml> {
         let schema = self.schema.resolve(schema);
+        // Where settings may vary, `anyOf` is a number of clients or a fraction of them, which `read_single` reads;
+        // elsewhere it is a value of one of several types.
         if let Some(kinds) = schema["anyOf"].as_array().filter(|_| !may_vary(path)) {
             return self.read_any_of(kinds, node, path);
         }
@@ -239,6 +242,7 @@ impl<'a> Reader<'a> {
         if !names.is_empty() {
             return self.read_variant(&names, node, path);
         }
+        // Only the key `cohort` has such a schema: a whole number of clients, or a fraction of all.
         if let Some([whole, other]) = schema["anyOf"].as_array().map(Vec::as_slice) {
             let kind = match &node.value {
                 Value::Integer(0..) => whole,

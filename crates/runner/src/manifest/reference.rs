@@ -5,10 +5,10 @@ use serde_json::Value;
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-/// docs/MANIFEST.md, from the schema of the types.
+/// docs/MANIFEST.md, from the schema of the types, with the kinds of figures and claims.
 ///
 /// # Panics
-/// If one of the keys that people use is no key.
+/// If one of the keys in [`USED`] is no key of its section.
 pub fn markdown(schema: &Value) -> String {
     let mut uses = BTreeMap::new();
     count_uses(schema, &mut uses);
@@ -169,8 +169,9 @@ impl<'a> ReferencePage<'a> {
         self.uses.get(name).is_some_and(|uses| *uses > 1) && choices >= MANY_NAMES
     }
 
-    /// Writes the sections of a table that has kinds: for arrays of tables one for the keys that all kinds have, and
-    /// one for each kind. Kinds with one schema are in one section.
+    /// Writes the sections of a table that has kinds, which manifests write as `pattern` says: for arrays of tables,
+    /// whose pattern begins with two brackets, one for the keys that all kinds have, and one for each kind. Kinds with
+    /// one schema are in one section.
     fn write_kinds(&mut self, kinds: &'a Value, pattern: &str) {
         let mut sections: Vec<(String, &'a Value)> = Vec::new();
         let choices = entries(kinds, "oneOf").flat_map(properties).chain(properties(kinds));

@@ -101,6 +101,7 @@ pub fn json_schema(of_types: &Value) -> Value {
     if let Some(properties) = schema["properties"].as_object_mut() {
         for (key, value) in properties.iter_mut().filter(|(key, _)| may_vary(key)) {
             varied.extend(definition(value).map(str::to_owned));
+            // Algorithms are in arrays of tables already, and a whole budget is not offered as an axis.
             if key != "algorithm" && key != "budget" {
                 allow_array(value);
             }

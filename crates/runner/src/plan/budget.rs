@@ -4,7 +4,9 @@ use crate::manifest::{Budget, Oracle};
 use exactfed_core::{algorithm, problem};
 
 /// The number of rounds T of a run within a budget: as many as the budget states, or as many as its local steps or its
-/// costs allow, and at least `min-rounds`. It is 0 where the budget states nothing or allows no round.
+/// costs allow, and at least `min-rounds`, also where these cost more. Local steps are those of the slowest client (of
+/// mini-batch SGD the batch), and are rounded up to whole rounds. It is 0 where the budget states nothing or allows no
+/// round, which checks of the cell refuse, as they do a budget with two lengths.
 pub fn rounds_of_budget(
     budget: &Budget,
     algorithm: &algorithm::Spec,
@@ -21,8 +23,9 @@ pub fn rounds_of_budget(
     rounds.max(budget.min_rounds.unwrap_or(0))
 }
 
-/// The most rounds that cost at most the communications and the gradients of a budget, by what a round costs in the
-/// mean; `None` if the budget limits neither.
+/// The most rounds that cost at most the communications and the gradients of a budget, by what a round of all runs of
+/// the algorithm costs in the mean; the gradients are those of the client that computes the most. `None` if the budget
+/// limits neither.
 fn affordable_rounds(
     budget: &Budget,
     algorithm: &algorithm::Spec,

@@ -19,8 +19,8 @@ const MOST_CANDIDATES: usize = 1000;
 /// The most steps of a range that are listed, before those that are equal when rounded are dropped.
 const MOST_STEPS: f64 = 10_000.0;
 
-/// A candidate rounded to three digits, so that it is short in tables; or to the nearest whole number if candidates are
-/// `whole`.
+/// A candidate rounded to three significant digits, so that it is short in tables; or to the nearest whole number if
+/// candidates are `whole`.
 pub fn rounded(x: f64, whole: bool) -> f64 {
     if whole {
         return libm::round(x);
@@ -123,7 +123,8 @@ fn path_of_list(root: &Node, name: &str, key: &str) -> String {
 }
 
 /// A tuned setting with the candidates of a range: its ends, and numbers of equal ratio in between, as few as keep the
-/// ratio of neighbours at most `tune.ratio`. They are whole if both ends are written as integers.
+/// ratio of neighbours at most `tune.ratio`. They are whole if both ends are written as integers. The setting's own
+/// ratio, with which it is extended, is that of the candidates that are left after rounding, in the mean.
 fn from_range(
     root: &Node,
     tune: &Tune,
@@ -174,7 +175,7 @@ fn from_range(
     Ok(TunedSetting { key: key.to_owned(), values, ratio: Some(ratio), whole })
 }
 
-/// A tuned setting with listed candidates, which are put in order.
+/// A tuned setting with listed candidates, which are put in order. Having no ratio, it is never extended.
 fn from_values(
     root: &Node,
     key: &str,
@@ -197,7 +198,8 @@ fn are_whole(root: &Node, path: &str) -> bool {
     items.iter().all(|item| matches!(item.value, Value::Integer(_)))
 }
 
-/// Puts these candidates of a setting, as an axis, into every algorithm's table whose kind has such a key.
+/// Puts these candidates of a setting, as an axis, into every algorithm's table whose kind has such a key. The key of
+/// a setting inside another one is a dotted path, whose first part must be such a key.
 ///
 /// # Errors
 /// If a table has a value of the setting already, or no algorithm has such a key.
@@ -258,6 +260,7 @@ impl Checker<'_> {
         if let Some(at) = tune.at {
             self.at_cost("tune.at", at, tune.metric, |_| true);
         }
+        // The other half of the streams of noise is for the runs of the other sort, candidates or fresh ones.
         let most = MAX_REPLICATES / 2;
         for (key, number) in [("replicates", tune.replicates), ("evaluate", tune.evaluate)] {
             let Some(number) = number else { continue };
@@ -277,8 +280,8 @@ impl Checker<'_> {
 }
 
 impl Plan {
-    /// A warning of what is allowed, but hardly meant: mini-batch SGD with one gradient in a round next to algorithms
-    /// whose local steps are tuned. `None` if there is no reason for it.
+    /// A warning of what is allowed, but hardly meant, which commands print: mini-batch SGD with one gradient in a
+    /// round next to algorithms whose local steps are tuned. `None` if there is no reason for it.
     pub fn warning(&self) -> Option<String> {
         let names = self.manifest.tune.as_ref()?.over.all();
         let is_tuned = |key: &str| names.iter().any(|name| name == key);

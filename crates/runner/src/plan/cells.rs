@@ -78,9 +78,10 @@ struct CellMaker<'a> {
     faults: Option<&'a mut HashMap<CellId, String>>,
 }
 
-/// The cells of a manifest, in the order of its text: algorithm by algorithm, the first axis outermost. With `faults`
-/// the cells that are wrong are made too, and what is wrong with each is noted there: this is how further candidates
-/// of a tuned setting are tried.
+/// The cells of a manifest, in the order of its text: algorithm by algorithm, the first axis outermost. No two have one
+/// id. `axes` are all axes that the reading of the manifest met. `hashes` gets the hashes of the data files that the
+/// problems name. With `faults` the cells that are wrong are made too, and the first fault of each is noted there: this
+/// is how further candidates of a tuned setting are tried.
 ///
 /// # Errors
 /// All that is wrong with the grid and, without `faults`, with any cell.
@@ -283,7 +284,7 @@ impl CellMaker<'_> {
     }
 
     /// Makes the problem at a grid point, with the hashes of its files, what is wrong with it, its canonical text and
-    /// settings.
+    /// settings. The text has the hashes of files, and the settings have names in place of those that the grid varies.
     fn problem(&mut self, grid: &Grid<'_>, point: GridPoint) -> SpecParts<problem::Spec> {
         let mut spec = problem::Spec::clone(grid.problem.value(point.problem));
         let mut faults = self.hashes.resolve(&mut spec);
@@ -329,7 +330,8 @@ impl CellMaker<'_> {
     }
 
     /// Makes the algorithm at a grid point, with what is wrong with it, its canonical text and settings. Where a
-    /// fraction of the clients takes part, it becomes a number of clients, if `clients` is known.
+    /// fraction of the clients takes part, it becomes a number of clients, if `clients` is known. One setting follows
+    /// from others: `path-length`, the step size times the most local steps of a client, of the algorithm's first run.
     fn algorithm(
         &mut self,
         grid: &Grid<'_>,
@@ -352,7 +354,8 @@ impl CellMaker<'_> {
         SpecParts { spec, faults, text: appended(&mut self.texts[1], &text), settings }
     }
 
-    /// Makes the canonical text and the settings of a cell beside its problem and its algorithm.
+    /// Makes the canonical text and the settings of a cell other than its problem and its algorithm. The keys of the
+    /// budget are settings and no part of the text, which has the number of rounds that they come to.
     fn other_parts(
         &mut self,
         grid: &Grid<'_>,
@@ -416,8 +419,8 @@ fn appended(all: &mut String, text: &str) -> Range<usize> {
     from..all.len()
 }
 
-/// The first 8 bytes of the hash of the canonical text that these tables make, of which the first is without a line
-/// break before it. They are the cell's id.
+/// The first 8 bytes of the hash of the canonical text that these tables make: the other parts, the problem and the
+/// algorithm, as [`Identity`] has its fields, with an empty line between. They are the cell's id.
 fn hash_of_tables(texts: [&str; 3]) -> [u8; 8] {
     let mut sha = Sha256::new();
     for (i, text) in texts.iter().enumerate() {

@@ -22,6 +22,7 @@ impl Checker<'_> {
         self.phases();
         self.tune();
         self.equal_labels();
+        // What ranks the algorithms is never an average over rounds, and so is checked as `SqError` is.
         if let Some(at) = self.manifest.compare.at {
             self.at_cost("compare.at", at, Quantity::SqError, |_| true);
         }

@@ -12,7 +12,8 @@ use exactfed_core::words::count;
 pub const NEEDS_OPTIMUM: &str = "needs θ*, which `record.optimum = false` leaves out";
 
 /// Why figures and claims cannot be about a quantity, and what to write so that it is recorded; `None` if it is
-/// recorded.
+/// recorded, as costs in other units than seconds always are. `None` also for `sq-error-limit`, which is recorded
+/// without being listed wherever theory knows the limit.
 pub fn unrecorded(manifest: &Manifest, quantity: Quantity) -> Option<String> {
     let name = quantity.name();
     if quantity.needs_optimum() && !manifest.record.optimum {
@@ -67,7 +68,8 @@ impl Checker<'_> {
 
     /// Notes why runs cannot be compared by a metric at the cost that a key states: the cost is no positive number or
     /// is not known, the metric is an average over all rounds, or the budget of some cell ends before this cost.
-    /// `is_meant` says which cells are to be compared.
+    /// `is_meant` says which cells are to be compared. The budget is not checked where rounds differ in their costs, as
+    /// under a coin: their runs show it.
     pub fn at_cost(
         &mut self,
         key: &str,

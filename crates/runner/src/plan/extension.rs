@@ -59,6 +59,7 @@ impl TuningGroup {
             let i = edge.setting();
             let known = self.values(i);
             let Some(ratio) = settings[i].ratio else { continue };
+            // A setting with an edge has at least two values.
             let first = known[0];
             let last = known[known.len() - 1];
             let powers = (1..=ADDED).map(|power| libm::pow(ratio, power as f64));
@@ -279,11 +280,15 @@ impl Plan {
 
     /// The cells of the manifest with these candidates for each tuned setting, also those cells with which something
     /// is wrong.
+    ///
+    /// # Errors
+    /// If the manifest with these candidates cannot be read, or its grid is too large.
     fn candidate_cells(&self, values: &[Vec<f64>]) -> Result<CandidateCells, Rejected> {
         let source = &self.source;
         let mut root = parse(source)?;
         let schema = ManifestSchema::new(self.kinds.schema(), source);
         for (setting, values) in self.tuned_settings().iter().zip(values) {
+            // The plan was made in this way, so that there is a place for them.
             let _ = put_candidates(&mut root, &schema, setting, values);
         }
         let is_tune_read = true;

@@ -79,8 +79,8 @@ const CURVES: usize = 8;
 const PANELS: usize = 16;
 
 /// The one figure of a manifest without figures: the quantity by which it compares runs over communications, with a
-/// panel for each problem, start and budget, and for further settings while panels hold more than [`CURVES`] curves.
-/// It is of the first of the `kinds` of figures.
+/// panel for each problem, start, budget and oracle that the grid varies, and for further settings while panels hold
+/// more than [`CURVES`] curves. It is of the first of the `kinds` of figures.
 pub fn default_figures(
     kinds: &EvidenceKinds,
     cells: &[Cell],

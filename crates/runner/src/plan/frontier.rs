@@ -14,8 +14,8 @@ use std::collections::BTreeSet;
 const MOST_NUMBERS: u64 = 10_000;
 
 /// What the figures of a frontier have in their ids after that of the frontier, in the order of pages: which
-/// algorithm is best over prices and targets, the least cost, the fewest communications within a budget of oracle
-/// calls, communications against oracle calls, and the best numbers of local steps and step sizes.
+/// algorithm is best over prices and targets, the least cost, the fewest communications within a budget of
+/// gradients, communications against gradients, and the best numbers of local steps and step sizes.
 pub const FRONTIER_FIGURES: [&str; 6] =
     ["-map", "", "-budget", "-pareto", "-local-steps", "-step-size"];
 

@@ -24,7 +24,10 @@ pub fn setting_path(axis: &str) -> String {
 impl Grid<'_> {
     /// Visits every point of the grid that the values chosen so far leave open, the first axis outermost; zipped axes
     /// move together. An axis inside one value of another axis (the settings of one kind of heterogeneity, say) has
-    /// points only under that value.
+    /// points only under that value. Before and after, the same values are chosen.
+    ///
+    /// # Errors
+    /// The first error of `visit`, or what is wrong with the first table that cannot be read; the walk ends there.
     pub fn walk(
         &mut self,
         visit: &mut impl FnMut(&Self, GridPoint) -> Result<(), Vec<Diagnostic>>,
@@ -59,10 +62,10 @@ impl Grid<'_> {
         !self.choice.contains_key(&axis.path)
     }
 
-    /// A lower bound on the number of points of an algorithm's entry, which is entered; no value may be chosen yet. It is
-    /// the product of the lengths of the axes that every point has, of zipped axes the first alone. The tables are read
-    /// at the first value of each axis; axes inside values, which other points may lack, are left out and can only make
-    /// more points.
+    /// A lower bound on the number of points of an algorithm's entry, which is entered; no value may be chosen yet. It
+    /// is the product of the lengths of the axes that every point has, of zipped axes the first alone. The tables are
+    /// read at the first value of each axis; axes inside values, which other points may lack, are left out and can only
+    /// make more points.
     ///
     /// # Errors
     /// What is wrong with the first table that is wrong.
@@ -85,7 +88,8 @@ impl Grid<'_> {
         Ok(points)
     }
 
-    /// Refuses a grid that is too large by the lower bound on its points, before any point is visited.
+    /// Refuses a grid that is too large by the lower bound on its points, before any point is visited. `entries` are
+    /// the paths of all algorithms' entries, and `axes`, all axes of the manifest, are for the message.
     pub fn check_size(
         &mut self,
         entries: &[&str],
@@ -100,7 +104,7 @@ impl Grid<'_> {
 }
 
 /// The diagnostic that a grid has at least this number of points, which are too many, with the lengths of its longest
-/// axes.
+/// axes. It points to the longest.
 pub fn too_large(axes: &[GridAxis], points: f64) -> Diagnostic {
     let mut longest: Vec<&GridAxis> = axes.iter().filter(|axis| axis.len > 1).collect();
     longest.sort_by_key(|axis| std::cmp::Reverse(axis.len));

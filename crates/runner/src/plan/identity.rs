@@ -92,15 +92,15 @@ impl Identity {
         self.record.rounds(self.rounds)
     }
 
-    /// The local steps of all these clients together in one round of one run, in the mean where they are random. It is
-    /// the unit in which progress counts steps.
+    /// The local steps of all clients that take part in one round of one run, together, in the mean where they are
+    /// random; there are `clients` clients in all. It is the unit in which progress counts steps.
     pub fn steps_per_round(&self, clients: usize) -> u64 {
         let components = self.algorithm.components();
         components.iter().map(|c| c.terms.steps_of_all(clients)).sum()
     }
 
-    /// The content id of the cell that has this number of replicates and is otherwise the same. Its runs may be stored
-    /// already.
+    /// The content id of the cell that has this number of replicates and is otherwise the same, such as that of an
+    /// earlier look at claims, whose runs are the first of this cell's and may be stored already.
     pub fn id_with(&self, replicates: u64) -> CellId {
         let keys = Arc::new(RunKeys { replicates, ..(*self.keys).clone() });
         CellId::of(&Self { keys, ..self.clone() }.canonical().to_string())
@@ -124,8 +124,11 @@ impl Identity {
 
     /// What all rounds of a run cost in the unit `of`, and what one round costs. `None` if rounds differ, as under a
     /// coin, if the cost depends on a number of clients or a dimension that only a file says, or if `of` is no cost.
+    /// The runs that the algorithm combines are counted together.
     pub fn cost(&self, of: Quantity, prices: &Prices) -> Option<(f64, f64)> {
         let each_round = [Quantity::Communications, Quantity::LocalSteps, Quantity::Gradients];
+        // These three do not depend on the number of clients and the dimension: any do where they are not known, but
+        // there must be a client for each entry of the lists of the algorithm.
         let extent = self.problem.extent().map(|extent| (extent.clients, extent.dimension));
         let (clients, d) = extent.or(each_round.contains(&of).then_some((1, 1)))?;
         let batch = evaluations_per_call(&self.problem, self.oracle);
@@ -140,7 +143,8 @@ impl Identity {
         Some((of_rounds(self.rounds)?, of_rounds(1)?))
     }
 
-    /// The local steps of all these clients together in all rounds of all runs.
+    /// The local steps of all clients that take part together, in all rounds of all runs of the cell; `clients` is the
+    /// number of all clients. `plan` states it.
     pub fn client_steps(&self, clients: usize) -> u64 {
         self.steps_per_round(clients).saturating_mul(self.rounds).saturating_mul(self.runs())
     }

@@ -18,7 +18,8 @@ use crate::manifest::{Diagnostic, Node, Rejected, Source};
 
 impl Plan {
     /// Reads a manifest and makes its cells. `experiment` is the name by which results are stored, and `kinds` are the
-    /// kinds of claims and figures that the manifest may have.
+    /// kinds of claims and figures that the manifest may have. With `[tune]` the cells are those of the candidates, or
+    /// of their first runs where candidates race: [`Plan::following`] goes on from there by results.
     ///
     /// # Errors
     /// Everything that is wrong with it, at once.
@@ -98,7 +99,8 @@ fn figures_in_text(root: &Node, figures: Vec<(String, String)>) -> Vec<String> {
     order.into_iter().map(|index| figures[index].0.clone()).collect()
 }
 
-/// The order in which these paths stand in a manifest's text, as indices into them.
+/// The order in which these paths stand in a manifest's text, as indices into them. Paths that the text does not have,
+/// such as that of the default figure, come first.
 fn order_in_text<'p>(root: &Node, paths: impl Iterator<Item = &'p str>) -> Vec<usize> {
     let places: Vec<_> = paths.map(|path| place_of(root, path, &Choice::new())).collect();
     let mut order: Vec<usize> = (0..places.len()).collect();

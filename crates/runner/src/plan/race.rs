@@ -35,7 +35,8 @@ impl TuningGroup {
         self.candidates[place].first.as_ref()?.loss.filter(|loss| loss.is_finite())
     }
 
-    /// The place of the candidate whose first runs have the smallest finite mean loss, if any has.
+    /// The place of the candidate whose first runs have the smallest finite mean loss; `None` if the loss of none is
+    /// finite.
     fn first_in_race(&self) -> Option<usize> {
         let losses = (0..self.candidates.len()).filter_map(|i| Some((i, self.first_loss(i)?)));
         losses.min_by(|a, b| a.1.total_cmp(&b.1)).map(|(place, _)| place)
@@ -142,8 +143,9 @@ impl Plan {
 
     /// Decides which candidates go on after their first runs, at each point of the grid where all first runs are
     /// known. A candidate is stopped if one of its first runs diverged, or if they are certain to be worse than the
-    /// best first runs of its group and its values cannot be the best for all algorithms together. Candidates whose
-    /// runs ended before the cost at which they are compared go on. What was decided before stays.
+    /// best first runs of its group and its values cannot be the best for all algorithms together. Where one of the
+    /// first runs diverged, the loss of all runs is infinite too, and is set. Candidates whose runs ended before the
+    /// cost at which they are compared go on. What was decided before stays.
     pub(super) fn decide_race<R: CandidateRuns>(&self, groups: &mut [TuningGroup], runs: &R) {
         for places in self.groups_by_point(groups).into_values() {
             if !places.iter().all(|place| groups[*place].has_first_runs()) {

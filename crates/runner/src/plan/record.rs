@@ -6,7 +6,8 @@ use crate::manifest::{BURN_IN, Record, Spacing};
 const POINTS: u64 = 200;
 
 impl Record {
-    /// The numbers of the rounds that are recorded of a run of T = `rounds` rounds, increasing from 0 to T.
+    /// The numbers of the rounds that are recorded of a run of T = `rounds` rounds, increasing from 0 to T. The
+    /// distance `every` must not be 0, which checks of the manifest refuse.
     pub fn rounds(&self, rounds: u64) -> Vec<u64> {
         let points = self.points.unwrap_or(POINTS);
         let mut all: Vec<u64> = match (self.every, self.spacing) {

@@ -15,7 +15,9 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
 impl Plan {
-    /// The cell with the fresh runs of a candidate, which figures and claims show if it is selected.
+    /// The cell with the fresh runs of a candidate, which figures and claims show if it is selected: as many as
+    /// `evaluate` of `[tune]` says. Tuned settings are not among those that it says are varied, since they have one
+    /// value for each algorithm at a point of the grid.
     fn cell_of_fresh_runs(&self, candidate: &Candidate) -> Cell {
         let mut cell = candidate.cell.clone();
         let several = self.manifest.instances.is_some_and(|n| n > 1);
@@ -41,7 +43,7 @@ impl Plan {
     }
 
     /// Groups the cells of candidates: those of one algorithm at one point of the grid, which differ in tuned settings
-    /// alone, are in one group. Losses are not read yet.
+    /// alone, are in one group. Groups and candidates are in the order of the cells. Losses are not read yet.
     pub(super) fn group_candidates(&self, cells: &[Cell]) -> Vec<TuningGroup> {
         let mut groups: Vec<TuningGroup> = Vec::new();
         let mut places: HashMap<(String, Vec<String>), usize> = HashMap::new();

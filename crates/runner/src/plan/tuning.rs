@@ -200,7 +200,7 @@ impl TuningGroup {
     }
 
     /// Selects the candidate with the smallest finite loss, the first of equals, and finds the edges at which it
-    /// stands.
+    /// stands. The group must be [complete](Self::is_complete): losses that are not known would be passed over.
     pub(super) fn select(&mut self, settings: &[TunedSetting]) {
         let losses = self.candidates.iter().enumerate();
         let finite = losses.filter_map(|(i, c)| Some((i, c.loss.filter(|loss| loss.is_finite())?)));

@@ -199,10 +199,12 @@ pub struct CheckedPoint<'a> {
     pub choice: &'a Choice,
 }
 
-/// What is wrong with the settings at one grid point, each by itself and together, where the text has it.
+/// What is wrong with the settings at one grid point, each by itself and together, where the text has it. The message
+/// of a fault goes on after the name of its key ([`diagnostic_of`]).
 pub fn check_cell(root: &Node, manifest: &Manifest, point: &CheckedPoint<'_>) -> Vec<Diagnostic> {
     let CheckedPoint { problem, algorithm, choice, .. } = point;
     let mut found = Vec::new();
+    // The key by which there are several instances; `None` if there is one, which all runs share.
     let several = match manifest.instance {
         InstanceMode::PerReplicate => Some("instance"),
         InstanceMode::Fixed => manifest.instances.is_some_and(|n| n > 1).then_some("instances"),
@@ -232,11 +234,11 @@ pub fn check_cell(root: &Node, manifest: &Manifest, point: &CheckedPoint<'_>) ->
     found
 }
 
-/// What is wrong with an algorithm for the number of clients of its problem: a cohort or a list for more clients than
-/// there are, or a `cohort` that is still a fraction, since [`Participation::among`] makes a number only of one between 0
-/// and 1, and only where the number of clients is known before the runs. `None` also where the problem or the algorithm
-/// is wrong by itself; and for a number or a list where only a file says how many clients there are, which is checked once
-/// the instance is built.
+/// What is wrong with an algorithm for the number of clients of its problem, which a `cohort` or a list of clients must
+/// not exceed. Where the number of clients is known before the runs, a `cohort` between 0 and 1 has become a number
+/// already ([`Participation::among`]); any that is still a fraction is a fault. Where only a file says how many clients
+/// there are, numbers and lists are checked later, once the instance is built. `None` if nothing is wrong, and also if
+/// the problem or the algorithm is wrong by itself.
 fn fault_for_clients(point: &CheckedPoint<'_>) -> Option<Fault> {
     let problem = point.problem;
     let algorithm = point.algorithm;
@@ -249,7 +251,8 @@ fn fault_for_clients(point: &CheckedPoint<'_>) -> Option<Fault> {
     algorithm.spec.check_for(extent.clients)
 }
 
-/// A fault for each loss or accuracy that `[record]` lists and the problem does not have.
+/// A fault for each loss or accuracy that `[record]` lists and the problem does not have. Any other metric that a run
+/// does not have is no fault: the run's trace goes without it.
 fn metrics_without_records(record: &Record, point: &CheckedPoint<'_>) -> Vec<Fault> {
     let kind = point.problem.spec.kind();
     let has = point.problem.spec.record_metrics();
@@ -293,7 +296,8 @@ impl CheckedPoint<'_> {
 }
 
 /// What is wrong with the budget at a grid point: it must state one length of a run, or the most communications and
-/// the most gradients together, that makes one round or more and not too many.
+/// the most gradients together, that makes one round or more and not too many. `None` if nothing is wrong, and for a
+/// budget of costs where the problem or the algorithm is wrong, whose costs are not known.
 fn check_budget(point: &CheckedPoint<'_>) -> Option<Fault> {
     let budget = point.budget;
     let lengths = [
@@ -347,7 +351,8 @@ fn check_budget(point: &CheckedPoint<'_>) -> Option<Fault> {
     Some(Fault::new(key, message))
 }
 
-/// What is wrong with the start of runs by itself, and that it needs θ* where this is left out.
+/// What is wrong with the start of runs by itself, or that it needs θ* where this is left out. Whether a point has d
+/// numbers is checked once the instance is built, which tells d.
 fn check_start(start: &Start, record: &Record) -> Option<Fault> {
     let around_optimum = match start {
         Start::Offset(_) => Some("offset"),

@@ -22,8 +22,8 @@ impl AtCost {
     /// An example for the documentation.
     pub const EXAMPLE: Self = Self { unit: Quantity::Communications, most: 500.0 };
 
-    /// The choices of a schema that takes a cost, a table with one key for each unit. `describe` returns the text of
-    /// the reference of manifests for a unit.
+    /// The choices of a schema that takes a cost, a table with one key for each unit. The key `at` of claims takes
+    /// these among other values. `describe` returns the text of the reference of manifests for a unit.
     pub fn choices(describe: impl Fn(Quantity) -> String) -> impl Iterator<Item = Value> {
         Quantity::COSTS.into_iter().map(move |unit| {
             let example = match unit.info().kind {

@@ -28,7 +28,8 @@ impl Reading<'_> {
     }
 }
 
-/// ‖t⁻¹ Σ_{1≤s≤t} θ_s − θ*‖²; at round 0, where there is no mean, ‖θ_0 − θ*‖².
+/// ‖t⁻¹ Σ_{1≤s≤t} θ_s − θ*‖²; at round 0, where there is no mean, ‖θ_0 − θ*‖². The sum of the reading must be kept, as
+/// it is where `sq-error-average` is recorded.
 pub fn sq_error_of_mean(reading: &Reading<'_>) -> Option<f64> {
     let optimum = reading.facts.optimum();
     let (sum, rounds) = reading.sum;
@@ -40,12 +41,14 @@ pub fn sq_error_of_mean(reading: &Reading<'_>) -> Option<f64> {
 }
 
 /// Σ_c π_c ‖θ_c − θ*‖², where θ_c is client c at the end of its local steps; `None` if the estimate is averaged or
-/// combines several runs, or the algorithm is custom.
+/// combines several runs, or the algorithm is custom. The run must form these ends: of one that was told that nobody
+/// reads them ([`Run::without_ends`]) they may be lacking, and the value is 0.
 pub fn sq_error_of_clients(reading: &Reading<'_>) -> Option<f64> {
     let Reading { facts, run, .. } = reading;
     let clients = run.clients()?;
     let optimum = facts.optimum();
     let rows = clients.ends.chunks_exact(optimum.len()).enumerate();
+    // A weight is N π_c.
     Some(
         rows.fold(0.0, |sum, (client, end)| {
             sum + facts.weight(client) * squared_distance(end, optimum)
@@ -73,7 +76,8 @@ pub fn sq_mean_field(reading: &Reading<'_>) -> Option<f64> {
     Some(dot(&mean, &mean))
 }
 
-/// ‖N Σ_c π_c ξ_c‖, which is ‖Σ_c ξ_c‖ if shares are equal, and 0 up to rounding.
+/// ‖N Σ_c π_c ξ_c‖, which is ‖Σ_c ξ_c‖ if shares are equal, and 0 up to rounding. It is recorded of runs with control
+/// variates alone; of any other run it is 0.
 pub fn correction_sum(reading: &Reading<'_>) -> Option<f64> {
     let d = reading.facts.dim();
     let mut sum = vec![0.0; d];
@@ -87,7 +91,8 @@ pub fn correction_sum(reading: &Reading<'_>) -> Option<f64> {
 
 /// The Lyapunov function ψ of SCAFFLSA: the clients' mean squared error (45) where a coin has left them between two
 /// communications, or the server's squared error (51), plus Σ π_c ℓ_c² ‖ξ_c − ξ_c*‖² with ℓ = η/p or ηH. `None` if the
-/// estimate is averaged or combines several runs, or the algorithm is custom.
+/// estimate is averaged or combines several runs, or the algorithm is custom. The reading must have the corrections
+/// ξ_c*, and under a coin the run must form the ends of its clients ([`sq_error_of_clients`]).
 pub fn lyapunov(reading: &Reading<'_>) -> Option<f64> {
     let own = reading.run.clients()?;
     let optimum = reading.facts.optimum();

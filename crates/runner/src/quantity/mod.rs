@@ -29,7 +29,8 @@ impl Metric {
         self.quantity().column()
     }
 
-    /// What it is measured on, and the function that gives its value at a recorded round.
+    /// What it is measured on, and the function that gives its value at a recorded round. The table makes every metric
+    /// from a row of the kind [`QuantityKind::Measured`], so that there is no other case.
     pub fn measured(self) -> (MeasuredOn, MeasuredValue) {
         match self.quantity().info().kind {
             QuantityKind::Measured(on, value) => (on, value),
@@ -138,13 +139,14 @@ impl Quantity {
         self.info().shortfall.map_or(f64::INFINITY, |shortfall| shortfall.least)
     }
 
-    /// The quantity of this name.
+    /// The quantity that has this name in a manifest; `None` for any other text, such as the name of a setting.
     pub fn named(name: &str) -> Option<Self> {
         Self::ALL.iter().copied().find(|q| q.name() == name)
     }
 
     /// The quantity that has this name in a manifest, in a frame of Python (its column) or on a page (its symbol).
-    /// Words may be joined by a hyphen, an underscore or a space.
+    /// Words may be joined by a hyphen, an underscore or a space. `None` for any other text, which plots in Python then
+    /// take for the name of a setting.
     pub fn known_as(name: &str) -> Option<Self> {
         let wanted = with_hyphens(name);
         Self::ALL.iter().copied().find(|q| {

@@ -191,8 +191,8 @@ impl<'a> Division<'a> {
         known_rows(&std::iter::once(labels).chain(used).collect::<Vec<_>>())
     }
 
-    /// The features whose values are different whole numbers, so that they may number the records, as messages name
-    /// them.
+    /// The features of ten records or more whose values are different whole numbers, so that they may number the
+    /// records, as messages name them.
     fn numbers_of_records(&self) -> Vec<String> {
         let may_number = self.features.iter().filter(|feature| feature.column.may_number_records());
         may_number.map(|feature| format!("`{}`", sanitised(feature.name))).collect()

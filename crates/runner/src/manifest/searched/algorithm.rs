@@ -23,8 +23,8 @@ pub struct SearchedAlgorithm {
     pub label: String,
     /// The settings beyond γ and H of which several values are tried.
     pub tried: Vec<TriedSetting>,
-    /// The algorithm at each choice of one value for every tried setting. The search replaces its γ and H
-    /// ([`Self::spec`]).
+    /// The algorithm at each choice of one value for every tried setting, one or more. The number of a choice is its
+    /// place here ([`settings_of`]). The search replaces the γ and H that it has here ([`Self::spec`]).
     pub choices: Vec<Spec>,
     /// Whether the algorithm has a number of local steps, over which the frontier searches.
     pub has_local_steps: bool,
@@ -117,7 +117,9 @@ impl SearchedAlgorithm {
         self.choices.iter().any(Spec::is_custom)
     }
 
-    /// Whether its rounds are known for every number of clients, with each choice of settings.
+    /// Whether its rounds are known for every number of clients, with each choice of settings: all clients take part
+    /// and take the same local steps. It is false for a custom algorithm, whose rounds are traced with one number of
+    /// clients. A frontier or a map with other numbers of clients than the problem's cannot have such an algorithm.
     pub fn treats_clients_alike(&self) -> bool {
         self.choices.iter().all(Spec::treats_clients_alike)
     }

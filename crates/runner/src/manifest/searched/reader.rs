@@ -158,6 +158,7 @@ impl<'a> SearchedReader<'a> {
         }
         let keys = self.table()["properties"].as_object();
         let Some(schema) = keys.and_then(|keys| keys.get(key)) else {
+            // Labels, averages of estimates and what the frontier searches are not suggested.
             let searched = ["label", "average", "step-size", "local-steps"];
             let keys = keys.into_iter().flat_map(|keys| keys.keys().map(String::as_str));
             let keys =

@@ -215,7 +215,12 @@ impl DataFolder {
         })
     }
 
-    /// The bytes of the file at a path, from memory or from the disk.
+    /// The bytes of the file at a path, from memory or from the disk. Copies are not looked at: they are found by
+    /// hashes.
+    ///
+    /// # Errors
+    /// If it cannot be read. Where there are files in memory, the error names them, since the path may be
+    /// one of these with a mistake.
     fn bytes(&self, path: &str) -> Result<Vec<u8>, DataError> {
         match self.in_memory.get(path) {
             Some(bytes) => Ok(bytes.to_vec()),

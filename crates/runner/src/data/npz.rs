@@ -94,6 +94,10 @@ fn read_at_most(bytes: Vec<u8>, most: u64) -> Result<Contents, ContentError> {
 
 /// What the arrays of an archive are together: sparse rows in the `format` that scipy names, columns of a table, or
 /// single arrays.
+///
+/// # Errors
+/// If the format is another than `csr`, a format is named and there are no sparse rows, or arrays are of texts that are
+/// no columns of a table.
 fn contents_of_arrays(
     arrays: Vec<NamedArray>,
     format: Option<&str>,
@@ -196,7 +200,7 @@ fn of_numbers(mut arrays: Vec<NamedArray>) -> Result<BTreeMap<String, Array>, Co
 }
 
 /// The shape and the texts of an array of numpy's types S and U, from the `bytes` behind its header; `None` if it is
-/// of another type.
+/// of another type. An empty text is an error, since numpy has no other mark of a text that is missing.
 fn text_array(
     file: &NpyFile<&[u8]>,
     bytes: &[u8],
@@ -263,7 +267,11 @@ fn open_array(bytes: &[u8]) -> Result<(NpyFile<&[u8]>, &[u8]), ContentError> {
     Ok((file, &bytes[length..]))
 }
 
-/// The shape and the numbers of an array, from the `bytes` behind its header.
+/// The shape and the numbers of an array, its last index running fastest, from the `bytes` behind its header.
+///
+/// # Errors
+/// If the array is not of numbers or truth values, is not as large as its header announces, or has whole numbers beyond
+/// 2^53.
 fn number_array(file: NpyFile<&[u8]>, bytes: &[u8]) -> Result<(Vec<usize>, Column), ContentError> {
     let shape: Vec<usize> = file.shape().iter().map(|&n| n as usize).collect();
     let order = file.order();

@@ -13,6 +13,7 @@ fn npy(header: &str, data: &[u8]) -> Vec<u8> {
     bytes
 }
 
+/// An archive of these files, each with its name, which is not compressed.
 fn npz(files: &[(&str, Vec<u8>)]) -> Vec<u8> {
     let mut writer = zip::ZipWriter::new(Cursor::new(Vec::new()));
     let stored =
@@ -33,6 +34,7 @@ fn doubles(shape: &str, values: &[f64]) -> Vec<u8> {
     array_of("<f8", shape, &values.iter().flat_map(|x| x.to_le_bytes()).collect::<Vec<_>>())
 }
 
+/// An `.npy` file of one axis with these integers of 64 bits.
 fn integers(values: &[i64]) -> Vec<u8> {
     let bytes: Vec<u8> = values.iter().flat_map(|x| x.to_le_bytes()).collect();
     array_of("<i8", &format!("({},)", values.len()), &bytes)

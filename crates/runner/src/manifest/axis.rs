@@ -19,7 +19,8 @@ pub struct GridAxis {
     pub place: Place,
 }
 
-/// Whether the setting at this path may be an axis: it is in one of the tables that determine the runs of a cell.
+/// Whether the setting at this path may be an axis: it is in one of the tables that determine the runs of a cell, or is
+/// one of them, or is the key `oracle`. Anywhere else an array is a list or a mistake, and never an axis.
 pub fn may_vary(path: &str) -> bool {
     let top = path.split('.').next().unwrap_or_default();
     matches!(top, "problem" | "start" | "budget" | "algorithm" | "oracle")

@@ -47,7 +47,8 @@ impl JsonSchema for AlgorithmTables {
 
 /// Reads a manifest from a tree that fits its schema. Problem and algorithms are read apart, because their kinds may
 /// be registered. Algorithms are in the order of the built-in kinds, custom ones after them, and have their
-/// definitions listed.
+/// definitions listed. The algorithms of frontiers are made too; what is wrong with these is no error here, but noted
+/// in each frontier for the checks of the plan.
 pub fn manifest(tree: Value, schema: &ManifestSchema) -> Result<Manifest, TreeError> {
     let mut tree = from_tree::<Table>(tree)?;
     let problem = tree.remove("problem");

@@ -175,7 +175,7 @@ impl Manifest {
     }
 
     /// The quantity by which the page ranks the algorithms: that by which they are tuned, or without `[tune]` the
-    /// quantity by which the manifest compares runs.
+    /// quantity by which the manifest compares runs. The plan has put the latter into a `[tune]` that names no metric.
     pub fn ranked_by(&self) -> Quantity {
         let tuned = self.tune.as_ref().map(|tune| tune.metric);
         tuned.unwrap_or_else(|| self.record.default_quantity())

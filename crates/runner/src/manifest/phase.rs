@@ -198,8 +198,9 @@ impl PhaseNumbers {
         self.get(PhaseNumber::Target) * radius
     }
 
-    /// The settings of the quadratic that these numbers describe, given R (`radius`). L, the dimension and the form of
-    /// the multiplicative noise are those of `like`. The number of clients is too, which the search replaces by N.
+    /// The settings of the quadratic that these numbers describe, given R (`radius`): those of which [`Self::new`]
+    /// makes these numbers. L, the dimension and the form of the multiplicative noise are those of `like`. The number
+    /// of clients is too, which the search replaces by N.
     pub fn problem(&self, like: &Settings, radius: f64) -> Settings {
         let mu = like.spectrum.to / self.get(PhaseNumber::Condition);
         let part = self.get(PhaseNumber::Noise) * self.clients() as f64 / like.dimension as f64;

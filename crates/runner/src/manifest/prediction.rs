@@ -75,7 +75,7 @@ impl Prediction {
 }
 
 /// Adds the published statements, each by its key, to the choices of a schema of predictions, which serde reads but
-/// schemars does not know.
+/// schemars does not know. A schema without choices (`oneOf`) stays as it is.
 pub fn add_bounds(schema: &mut schemars::Schema) {
     let Some(serde_json::Value::Array(choices)) = schema.get_mut("oneOf") else { return };
     choices.extend(BoundId::all().map(|bound| {

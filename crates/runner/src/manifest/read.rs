@@ -49,7 +49,8 @@ const WHOLE_OR_FRACTION: &str = "a whole number, or a fraction of all";
 /// What messages call the values of keys that take any number.
 const NUMBER: &str = "a number";
 
-/// The integers that a key takes whose values messages call `what`; `None` if it takes no integers.
+/// The integers that a key takes whose values messages call `what`, for the message that one is out of range; `None` if
+/// it takes no integers.
 fn allowed_integers(what: &str) -> Option<String> {
     let most = i64::MAX;
     match what {
@@ -271,7 +272,8 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Notes every key of a table that is unknown, and every required key that is missing.
+    /// Notes every key of a table that is unknown, and every required key that is missing; of the tables of algorithms
+    /// no missing key, where a `[tune]` that could not be read may provide it.
     fn check_keys(&mut self, schema: &Schema, entries: &[KeyValue], node: &Node, path: &str) {
         let keys: Vec<&str> = keys(schema).collect();
         for entry in entries.iter().filter(|entry| !keys.contains(&entry.key.as_str())) {

@@ -5,7 +5,8 @@ use serde_json::Value;
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-/// docs/MANIFEST.md, from the schema of the types, with the kinds of figures and claims.
+/// docs/MANIFEST.md, from the schema of the types, with the kinds of figures and claims. `exactfed schema --markdown`
+/// prints it, and a test compares it with the file.
 ///
 /// # Panics
 /// If one of the keys in [`USED`] is no key of its section.
@@ -337,7 +338,7 @@ impl<'a> ReferencePage<'a> {
     }
 
     /// An example of a value as TOML: the one that its schema has, or else its default, or the simplest value of its
-    /// type; empty if the type has none.
+    /// type; empty if the type has none. `default` is the default as TOML, or empty.
     fn example(&self, value: &'a Value, default: &str) -> String {
         if let Some(example) = entries(value, "examples").next() {
             return toml(example);

@@ -93,7 +93,8 @@ fn schema_type(of: KeyType) -> &'static str {
 }
 
 /// The JSON Schema of manifests for editors, from the schema of their types: there every setting that may be an axis
-/// may also be an array, and algorithms require no key.
+/// may also be an array, and algorithms require no key. The reader uses the schema of the types, in which a setting is
+/// one value: it takes an array for an axis by itself.
 pub fn json_schema(of_types: &Value) -> Value {
     let mut schema = of_types.clone();
     // What may be an axis of the grid may be an array of such values.

@@ -29,7 +29,7 @@ pub fn rounded(x: f64, whole: bool) -> f64 {
 }
 
 /// The numbers from `low` to `high`, both exact, in `steps` steps of one ratio, rounded in between, to whole numbers if
-/// `whole`. Numbers that become equal by rounding are there once.
+/// `whole`. Numbers that become equal by rounding are there once. `steps` is a whole number, 1 or more.
 fn geometric(low: f64, high: f64, steps: f64, whole: bool) -> Vec<f64> {
     let mut all = vec![low];
     for i in 1..steps as usize {
@@ -41,10 +41,11 @@ fn geometric(low: f64, high: f64, steps: f64, whole: bool) -> Vec<f64> {
 }
 
 /// Reads `[tune]`, and puts its candidates into the algorithms' tables of the tree, as axes, so that each candidate
-/// becomes a cell. `None` if there is no `[tune]`, or if the table itself is wrong.
+/// becomes a cell. `None` if there is no `[tune]`, or if the table itself is wrong, which the reading of the manifest
+/// reports.
 ///
 /// # Errors
-/// What is wrong with the candidates.
+/// What is wrong with the candidates, or an algorithm that has a value of a tuned setting already.
 pub fn put_tuned_candidates(
     root: &mut Node,
     schema: &ManifestSchema,
@@ -65,7 +66,10 @@ fn fault(root: &Node, path: &str, message: impl Into<String>) -> Vec<Diagnostic>
     vec![diagnostic_under(root, path, &Choice::new(), message)]
 }
 
-/// The settings that `[tune]` names, each with its candidates from `range` or `values`.
+/// The settings that `[tune]` names, in the order of `over`, each with its candidates from `range` or `values`.
+///
+/// # Errors
+/// The first mistake in these keys.
 fn tuned_settings(root: &Node, tune: &Tune) -> Result<Vec<TunedSetting>, Vec<Diagnostic>> {
     let names = tune.over.all();
     if names.is_empty() {

@@ -211,6 +211,7 @@ impl CellMaker<'_> {
         let texts = [&problems[problem.text.clone()], &algorithms[algorithm.text.clone()]];
         let hash = hash_of_tables([&other.text, texts[0], texts[1]]);
         if let Some(earlier) = self.ids.insert(hash, self.cells.len()) {
+            // The id goes on to mean the earlier cell.
             self.ids.insert(hash, earlier);
             if self.faults.is_none() {
                 let label = &self.cells[earlier].label;

@@ -36,7 +36,8 @@ pub fn unrecorded(manifest: &Manifest, quantity: Quantity) -> Option<String> {
 }
 
 impl Checker<'_> {
-    /// Notes that the quantity of a key is not recorded, if so. A default is accepted that the manifest does not write.
+    /// Notes that the quantity of a key is not recorded, if so. A default that needs θ* is passed over where the
+    /// manifest leaves θ* out and records nothing that takes its place: this is noted once, at `record.optimum`.
     pub fn quantity(&mut self, key: &str, quantity: Quantity) {
         if quantity.needs_optimum() && !self.manifest.record.optimum {
             let is_default = !self.is_written(key);

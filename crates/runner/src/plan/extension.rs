@@ -51,8 +51,9 @@ struct CandidateCells {
 
 impl TuningGroup {
     /// The values of each setting that are tried next: three beyond each end of a range at which the selected
-    /// candidate stands, and one between the selected candidate and the next larger one if that diverged. Settings
-    /// without new values are left out.
+    /// candidate stands, and one between the selected candidate and the next larger one if that diverged. Where all
+    /// candidates diverged, three below the smallest. Settings without new values are left out, as those of which the
+    /// manifest lists the candidates.
     fn further(&self, settings: &[TunedSetting]) -> NewValues {
         let mut further = NewValues::new();
         for edge in &self.edges {
@@ -106,7 +107,8 @@ impl TuningGroup {
         Some(values)
     }
 
-    /// Adds the candidates with which nothing is wrong, and notes the reasons against the others.
+    /// Adds the candidates with which nothing is wrong, in the order of values, and notes the reasons against the
+    /// others. If new candidates are to be run, the selection is taken back.
     fn add(&mut self, tried: Vec<TriedCandidate>) {
         for TriedCandidate { candidate, fault } in tried {
             match fault {
@@ -122,7 +124,8 @@ impl TuningGroup {
         }
     }
 
-    /// Notes why further candidates are left out, each reason once.
+    /// Notes why further candidates are left out, each reason once. Pages state the first where the selected candidate
+    /// stands at an edge.
     fn refuse(&mut self, reason: String) {
         if !self.refused.contains(&reason) {
             self.refused.push(reason);

@@ -98,6 +98,7 @@ pub fn default_figures(
             varied.push(name);
         }
     }
+    // A name with a dot is the path of a setting of the problem, the start or the budget.
     let (mut others, outer): (Vec<&str>, Vec<&str>) =
         varied.into_iter().partition(|name| !name.contains('.') && *name != "oracle");
     others.sort_by_key(|name| cells_by_values(cells, &[name]).len());

@@ -9,6 +9,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 /// The data files of a source: those in memory, those in the folder of the manifest, and the copies that results keep.
+/// The folder is that of the name of the source, or the working directory if the name has none.
 pub fn data_folder(source: &Source) -> DataFolder {
     let base = Path::new(&source.name).parent().unwrap_or(Path::new(""));
     DataFolder::new(base, source.copies.clone(), source.tables, source.in_memory.clone())
@@ -52,7 +53,8 @@ impl Hashes {
     }
 
     /// Adds to the settings of a problem the hashes of its data files and how much they hold. Returns a fault for each
-    /// file that cannot be read.
+    /// file that cannot be read. A hash that the source states is taken, whatever the file holds now: runs compare it
+    /// when they read the file.
     pub fn resolve(&mut self, problem: &mut problem::Spec) -> Vec<Fault> {
         let mut faults = Vec::new();
         for (key, file) in problem.files() {

@@ -93,8 +93,8 @@ impl Checker<'_> {
         }
     }
 
-    /// Notes an algorithm whose rounds are known for the two clients of the problem alone, if squares have other numbers
-    /// of clients. Without this their searches would fail one by one, and the squares be empty.
+    /// Notes an algorithm whose rounds are known for the two clients of the problem alone, if squares have other
+    /// numbers of clients. Without this their searches would fail one by one, and the squares be empty.
     fn numbers_of_clients(&mut self, phase: &PhaseMap, problem: &Settings, frontier: &Frontier) {
         let is_on_axis = [phase.x.over, phase.y.over].contains(&PhaseNumber::Clients);
         if !is_on_axis && phase.numbers(problem, frontier).clients() == problem.clients as u64 {
@@ -110,8 +110,9 @@ impl Checker<'_> {
         }
     }
 
-    /// Notes the first corner of a map at which the numbers describe no problem. Other squares need no check, since
-    /// their numbers are between those of the corners.
+    /// Notes the first corner of a map at which the numbers describe no problem, or a target that the start has reached
+    /// already. Other squares need no check, since their numbers are between those of the corners. All other keys of
+    /// the map must be sound.
     fn corners(&mut self, phase: &PhaseMap, problem: &Settings, frontier: &Frontier) {
         let base = phase.numbers(problem, frontier);
         let radius = frontier.isotropic_radius();

@@ -79,7 +79,8 @@ impl<'a> Checker<'a> {
         Self { root, manifest, cells, table: String::new(), known, found: Vec::new() }
     }
 
-    /// Calls `check` with the keys meant within the table at a path, and returns to the top level.
+    /// Calls `check` with the keys meant within the table at a path, and returns to the top level. The path is one from
+    /// the top level, and such calls are not nested.
     pub(super) fn table(&mut self, path: &str, check: impl FnOnce(&mut Self)) {
         path.clone_into(&mut self.table);
         check(self);

@@ -42,9 +42,9 @@ impl Setting {
         }
     }
 
-    /// The value as text, in which a table of one flag that is set, such as `{ zero = true }`, which [`inline`] writes as
-    /// `zero true`, is the name of the flag. By it `pretty` of `exactfed_evidence`, which words settings for pages, tells
-    /// the kinds of `start` apart. Tables of settings have the text of [`fmt::Display`], with `true`.
+    /// The value as text, in which a table of one flag that is set, such as `{ zero = true }`, which [`inline`] writes
+    /// as `zero true`, is the name of the flag. By it `pretty` of `exactfed_evidence`, which words settings for pages,
+    /// tells the kinds of `start` apart. Tables of settings have the text of [`fmt::Display`], with `true`.
     pub fn without_flag_value(&self) -> Cow<'_, str> {
         match self {
             Self::Number(value) => Cow::Owned(value.to_string()),
@@ -314,7 +314,8 @@ pub fn add_values(all: &mut BTreeMap<String, Setting>, path: &str, value: &toml:
     }
 }
 
-/// The values in a table that are no tables with values of their own, by their dotted paths.
+/// The values in a table that are no tables with values of their own, by their dotted paths: also lists, and tables
+/// that are empty.
 pub fn leaves(table: &toml::Table) -> Vec<(String, &toml::Value)> {
     /// Adds the values in a table whose path, with its dot, is `prefix`.
     fn add<'a>(prefix: &str, table: &'a toml::Table, all: &mut Vec<(String, &'a toml::Value)>) {
@@ -365,7 +366,8 @@ const SYMBOLS: &[(&[&str], &[&str])] = &[
     (&["S"], &["states"]),
 ];
 
-/// "did you mean `local-steps`?" for `H`, if cells have such a setting.
+/// The hint "did you mean `local-steps`?" for the symbol `H`; `None` if the name is no symbol, or if what it stands for
+/// is not among `known`, the short names of the settings that cells have.
 pub fn symbol(name: &str, known: &[&str]) -> Option<String> {
     let (_, settings) = SYMBOLS.iter().find(|(symbols, _)| symbols.contains(&name))?;
     let meant = settings.iter().find(|setting| known.contains(setting))?;
@@ -383,7 +385,8 @@ pub fn from_value(value: &Value) -> Option<Setting> {
     }
 }
 
-/// A value in one line: `perturbed (kernel 0.02, reward 0.02)`.
+/// A value in one line: `perturbed (kernel 0.02, reward 0.02)`. Settings that are tables or lists have it as their
+/// text, by which selections of cells name them.
 fn inline(value: &toml::Value) -> String {
     match value {
         toml::Value::String(text) => text.clone(),

@@ -49,7 +49,8 @@ impl<'a, T> VaryingTable<'a, T> {
     }
 
     /// Reads the table where axes have the values of a choice, unless that was done before. Returns the number of the
-    /// read.
+    /// read. Values that are chosen on axes of other tables make no difference, and an axis without a chosen value has
+    /// its first.
     ///
     /// # Errors
     /// What is wrong with the table; nothing if the manifest lacks it, which is noted elsewhere.

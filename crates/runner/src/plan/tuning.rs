@@ -215,7 +215,7 @@ impl TuningGroup {
     }
 
     /// The edges of one setting at which the selected candidate stands. Where runs of all candidates diverged, it is
-    /// the smallest value, below which runs may not diverge.
+    /// the smallest value, below which runs may not diverge. Empty for a setting with one value.
     fn edges_of(&self, setting: usize, tuned: &TunedSetting) -> Vec<TuningEdge> {
         let values = self.values(setting);
         if values.len() < 2 {

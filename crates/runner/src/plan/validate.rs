@@ -76,7 +76,8 @@ fn check_text(node: &Node, path: &str, found: &mut Vec<Diagnostic>) {
 }
 
 impl Checker<'_> {
-    /// Notes what is wrong with `[record]` by itself.
+    /// Notes what is wrong with `[record]` by itself. What depends on the problem or the length of runs is checked for
+    /// each cell.
     fn record(&mut self, record: &Record) {
         let points = record.points;
         let every = record.every;

@@ -94,7 +94,8 @@ pub enum MeasuredOn {
 }
 
 impl QuantityInfo {
-    /// A row with what every quantity has. The other methods add what only some quantities have.
+    /// A row with what every quantity has. The other methods add what only some quantities have: without them less is
+    /// better, the quantity is a square that sentences do not call an error, nothing predicts it, and θ* is not needed.
     pub(super) const fn new(
         name: &'static str,
         column: &'static str,

@@ -152,6 +152,7 @@ impl<'a> Starter<'a> {
             ("storage", self.sparse.then(|| quoted("sparse"))),
             ("standardise", Some(self.standardise.to_string())),
             ("metrics", Some(format!("{metrics:?}"))),
+            // Without a test set candidates are selected by the default, the squared distance from the optimum.
             ("metric", self.test.then(|| quoted(loss))),
             ("loss", Some(quoted(loss))),
             ("last-metric", metrics.last().map(|last| quoted(last))),

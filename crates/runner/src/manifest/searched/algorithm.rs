@@ -36,8 +36,8 @@ impl PartialEq for SearchedAlgorithm {
     }
 }
 
-/// The keys and values of the tried settings at the choice of this number. The first setting changes from one choice
-/// to the next, and the last changes most slowly.
+/// The keys and values of the tried settings at the choice of this number, from 0 to below the product of the numbers
+/// of values. The first setting changes from one choice to the next, and the last changes most slowly.
 pub(super) fn settings_of(tried: &[TriedSetting], choice: usize) -> Vec<(&str, f64)> {
     let mut rest = choice;
     let mut settings = Vec::new();

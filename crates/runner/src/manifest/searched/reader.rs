@@ -149,7 +149,9 @@ impl<'a> SearchedReader<'a> {
         entry.map_or(&serde_json::Value::Null, |entry| self.schema.resolve(entry))
     }
 
-    /// Notes what is wrong with the values of a key.
+    /// Notes what is wrong with the values that the manifest writes for a key: the frontier itself searches the key,
+    /// the kind does not have it, or the key does not take such values. Whether they are in range shows when the
+    /// algorithm is made of them.
     fn check_values(&mut self, key: &str, values: &[f64]) {
         let name = self.written.name();
         if key == "step-size" || Some(key) == self.local_steps_key() {
@@ -211,6 +213,7 @@ impl<'a> SearchedReader<'a> {
         }
         let properties = &self.table()["properties"];
         for (key, value) in settings {
+            // A key that does not take any number takes whole ones, and `cohort` fractions of the clients too.
             let is_number = properties[*key]["type"] == "number";
             let is_whole = !is_number && value.fract() == 0.0;
             let value = if is_whole { Value::Integer(*value as i64) } else { Value::Float(*value) };

@@ -129,7 +129,10 @@ enum Destination {
 }
 
 impl Destination {
-    /// Finds out what a path leads to, without changing it.
+    /// Finds out what a path leads to, without changing it. A pipe is opened, which waits until somebody reads it.
+    ///
+    /// # Errors
+    /// If the path leads to a folder, to a link without a file, or to anything else that cannot be written to.
     fn new(path: &Path) -> io::Result<Self> {
         let about = match fs::metadata(path) {
             Ok(about) => about,

@@ -196,7 +196,7 @@ fn from_values(
     Ok(TunedSetting { key: key.to_owned(), values, ratio: None, whole: are_whole(root, &path) })
 }
 
-/// Whether all numbers of the list at a path were written as integers.
+/// Whether all numbers of the list at a path were written as integers; false if no list is there.
 fn are_whole(root: &Node, path: &str) -> bool {
     let Some(Value::Array(items)) = root.find(path).map(|node| &node.value) else { return false };
     items.iter().all(|item| matches!(item.value, Value::Integer(_)))

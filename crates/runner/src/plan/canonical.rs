@@ -66,7 +66,8 @@ fn toml(spec: &impl Serialize) -> toml::Value {
     toml::Value::try_from(spec).expect("settings are plain tables")
 }
 
-/// The settings in these tables of the top level, each by its key.
+/// The settings in these tables, or single values, which stand at the top level of what a cell's id hashes, each by its
+/// key: every value by its dotted path, without empty texts.
 fn part(shapes: &mut Shapes, tables: impl IntoIterator<Item = (String, toml::Value)>) -> Part {
     let table = toml::Table::from_iter(tables);
     shapes.part(

@@ -80,7 +80,8 @@ const PANELS: usize = 16;
 
 /// The one figure of a manifest without figures: the quantity by which it compares runs over communications, with a
 /// panel for each problem, start, budget and oracle that the grid varies, and for further settings while panels hold
-/// more than [`CURVES`] curves. It is of the first of the `kinds` of figures.
+/// more than [`CURVES`] curves and there are at most [`PANELS`] panels. Tuned settings (`tuning`, `None` if there are
+/// none) have no panels. It is of the first of the `kinds` of figures.
 pub fn default_figures(
     kinds: &EvidenceKinds,
     cells: &[Cell],

@@ -59,8 +59,8 @@ fn is_in_word(c: char) -> bool {
 }
 
 impl Checker<'_> {
-    /// Notes settings that a selection names and no cell has, or that it selects no cell, with the values that it
-    /// could name.
+    /// Notes settings that a selection names and no cell has, or else that it selects no cell. Then the values are
+    /// listed that the first of its keys may have together with the other keys, or all labels if no key may have any.
     pub fn selection(&mut self, key: &str, selection: &Selection) {
         let known: BTreeSet<&str> = self.known.iter().copied().chain(["label"]).collect();
         let known: Vec<&str> = known.into_iter().collect();

@@ -100,6 +100,7 @@ pub fn lyapunov(reading: &Reading<'_>) -> Option<f64> {
     let n = own.lengths.len() as f64;
     let rows = own.corrections.chunks_exact(d).zip(reading.corrections.chunks_exact(d));
     let mut variates = 0.0;
+    // A weight is N π_c.
     for (client, ((xi, star), length)) in rows.zip(&own.lengths).enumerate() {
         variates += reading.facts.weight(client) * length * length * squared_distance(xi, star);
     }

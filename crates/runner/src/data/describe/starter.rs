@@ -204,7 +204,7 @@ fn problem_kind(
     }
 }
 
-/// The largest number with one significant digit that is not above x.
+/// The largest number with one significant digit that is not above x; x itself if it is no finite number above 0.
 fn one_digit(x: f64) -> f64 {
     let power = libm::pow(10.0, libm::floor(libm::log10(x)));
     let text = format!("{:e}", libm::floor(x / power) * power);

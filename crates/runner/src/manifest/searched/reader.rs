@@ -184,7 +184,7 @@ impl<'a> SearchedReader<'a> {
     }
 
     /// The algorithm at each choice of one value for every tried setting. After the first fault, which is noted, no
-    /// other choice is tried.
+    /// other choice is tried, and the choices are incomplete.
     fn choices(&mut self, tried: &[TriedSetting]) -> Vec<Spec> {
         let number = tried.iter().map(|setting| setting.values.len()).product();
         let mut choices = Vec::new();

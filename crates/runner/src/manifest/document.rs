@@ -195,7 +195,7 @@ impl fmt::Display for Rejected {
 
 impl Rejected {
     /// Line and column of a diagnostic in the manifest's text, from 1 in characters; `None` where
-    /// it is about the manifest as a whole or about an override.
+    /// it is about the manifest as a whole or about an override. The errors of Python have both.
     pub fn position(&self, diagnostic: &Diagnostic) -> Option<(usize, usize)> {
         let Some(Place::Text(from, _)) = diagnostic.place else { return None };
         let (line, column, _) = locate(&self.source.text, from);

@@ -217,8 +217,9 @@ impl<'a> Reader<'a> {
         })
     }
 
-    /// Notes that a node is an axis with these items, and returns what `read` makes of the item that the choice
-    /// selects. Without a choice all items are read, so that the faults of each are noted, and the first is returned.
+    /// Notes that a node is an axis with these items, one or more, and returns what `read` makes of the item that the
+    /// choice selects. Without a choice all items are read, so that the faults of each are noted, and the first is
+    /// returned.
     fn read_axis(
         &mut self,
         items: &[Node],

@@ -13,7 +13,8 @@ use crate::quantity::Quantity;
 use std::collections::{BTreeSet, HashMap, HashSet};
 
 /// The ids of all figures of a manifest, each with the path of its table; of the figures of a frontier or a map this
-/// is the path of the frontier or the map.
+/// is the path of the frontier or the map. They are kind by kind, maps and frontiers last, and not in the order of the
+/// text ([`Plan::figures`](super::Plan::figures)).
 pub fn figure_ids(manifest: &Manifest, tables: &[KindTable<FigureKeys>]) -> Vec<(String, String)> {
     let figures =
         tables.iter().map(|figure| (figure.common().id().to_owned(), figure.path.clone()));

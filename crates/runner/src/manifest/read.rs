@@ -135,6 +135,7 @@ impl<'a> Reader<'a> {
         match tree.filter(|_| found.is_empty()).map(read) {
             Some(Ok(value)) => return Ok((value, self.axes)),
             Some(Err(error)) => found.push(Diagnostic::new(None, path, error.to_string())),
+            // The schema leaves the value unread, or has nothing at the path.
             None if found.is_empty() => {
                 found.push(Diagnostic::new(None, "", "the manifest cannot be read"));
             }

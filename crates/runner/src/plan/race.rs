@@ -83,7 +83,9 @@ impl Plan {
         listed.map(|cell| self.first_cell(cell)).any(|first| first.is_some())
     }
 
-    /// Replaces the cells of the listed candidates by those of their first runs, where candidates race.
+    /// Keeps the cells of a new plan with `[tune]` as those of its listed candidates, with all their runs. Where
+    /// candidates race, the cells of the plan then are those of their first runs. A plan without `[tune]` stays as it
+    /// is.
     pub(super) fn begin_race(&mut self) {
         if self.tuning.is_none() {
             return;
@@ -129,7 +131,8 @@ impl Plan {
     }
 
     /// The cell of a candidate's first runs, if this is the cell of all its runs, candidates race and the first runs
-    /// are not too few; `None` for cells with fresh runs, and where nothing is tuned.
+    /// are not too few; `None` for cells with fresh runs, and where nothing is tuned. `run` takes the first runs of a
+    /// cell from there instead of computing them again.
     pub fn first_cell_of(&self, cell: &Cell) -> Option<Cell> {
         let identity = &cell.identity;
         let all_instances = self.manifest.instances.unwrap_or(1);

@@ -32,12 +32,14 @@ pub struct TuningGroup {
     pub label: String,
     /// All candidates, in the order of their values.
     pub candidates: Vec<Candidate>,
-    /// The place of the selected one, once the losses of all are known; `None` before, and where
-    /// runs of every candidate diverged.
+    /// The place of the selected one, once the losses of all are known; `None` before, and where no
+    /// candidate has a finite loss, since runs diverged or ended too early.
     pub selected: Option<usize>,
-    /// The edges at which the selected candidate stands, so that a better one may be outside of the candidates.
+    /// The edges at which the selected candidate stands, so that a better one may be outside of the candidates. Where
+    /// all candidates diverged, they are the smallest values of the settings.
     pub edges: Vec<TuningEdge>,
-    /// How many times candidates were added.
+    /// How many times candidates were added; `extend` of `[tune]` as soon as none could be, so that none are tried
+    /// again.
     pub extended: u64,
     /// Why further candidates were left out, each reason once.
     pub refused: Vec<String>,
@@ -155,7 +157,8 @@ pub trait CandidateRuns {
     fn clients(&self, cell: &Cell) -> Result<Option<usize>, Self::Error>;
 
     /// Whether Σ w log(mean loss) of these weights w and cells, which have equally many runs, is above 0
-    /// with the confidence that stopping a candidate asks for.
+    /// with the confidence that stopping a candidate asks for. [`Self::loss`] was called for each of
+    /// the cells before. False if the runs of one are not known.
     fn is_larger(&self, terms: &[(f64, &Cell)]) -> bool;
 }
 

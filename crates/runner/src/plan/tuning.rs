@@ -65,8 +65,9 @@ pub struct Candidate {
     pub first: Option<FirstRuns>,
     /// The values of the tuned settings, in their order; `None` for one that the algorithm lacks.
     pub values: Vec<Option<f64>>,
-    /// The mean loss of all its runs, which is smallest for the best candidate: infinite if one diverged, NaN if one
-    /// ends before the cost at which candidates are compared, `None` if they were not run.
+    /// The mean loss of all its runs, which is smallest for the best candidate: infinite if one diverged, or if the
+    /// metric is not measured of the algorithm; NaN if one ends before the cost at which candidates are compared;
+    /// `None` if they were not run.
     pub loss: Option<f64>,
 }
 
@@ -143,8 +144,8 @@ pub trait CandidateRuns {
     /// Why results cannot be read.
     type Error;
 
-    /// The mean loss of the runs of a cell: infinite if one diverged, NaN if one ends before the cost at
-    /// which candidates are compared, `None` if they were not run.
+    /// The mean loss of the runs of a cell: infinite if one diverged, or if the metric is not measured of the
+    /// algorithm; NaN if one ends before the cost at which candidates are compared; `None` if they were not run.
     ///
     /// # Errors
     /// If results are damaged.

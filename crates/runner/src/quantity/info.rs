@@ -56,7 +56,7 @@ pub type MeasuredValue = fn(&Reading<'_>) -> Option<f64>;
 /// Where the values of a quantity come from.
 #[derive(Clone, Copy, Debug)]
 pub enum QuantityKind {
-    /// The squared error, which every run records.
+    /// The squared error, which every run records unless its manifest leaves θ* out.
     Error,
     /// It is measured at recorded rounds.
     Measured(MeasuredOn, MeasuredValue),

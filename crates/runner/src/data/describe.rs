@@ -60,7 +60,8 @@ struct FileRecords<'a> {
 /// What a table has beside features, labels and clients.
 #[derive(Default)]
 struct TableNotes {
-    /// Where values are missing, a phrase for each column.
+    /// Where values are missing, a phrase for each column, and one on how many records are left if records are left
+    /// out.
     missing: Vec<String>,
     /// What the manifest does with them.
     remedy: Option<Remedy>,

@@ -87,7 +87,7 @@ pub struct FirstRuns {
 pub enum Decision {
     /// It has all its runs.
     GoesOn,
-    /// It is worse than another candidate, and has no more runs.
+    /// It is certain to be worse than another candidate, or one of its first runs diverged. It has no more runs.
     Stopped,
 }
 

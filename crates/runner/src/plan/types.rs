@@ -14,13 +14,15 @@ use exactfed_core::problem;
 pub struct Plan {
     /// Name of the experiment: its path below `experiments/`, without `.toml`.
     pub experiment: String,
-    /// The manifest as it was given.
+    /// The manifest as it was given, with the hashes and sizes of the data files that it names, and the definitions of
+    /// its custom algorithms, as they were when the cells were planned.
     pub source: Source,
     /// The manifest at the first value of every axis.
     pub manifest: Manifest,
     /// The kinds of claims and figures that the manifest may have.
     pub kinds: &'static EvidenceKinds,
-    /// `[[figure.<kind>]]`, kind by kind; none where the kinds are not known.
+    /// `[[figure.<kind>]]`, kind by kind, or the default figure of a manifest with cells and without such tables; none
+    /// where the kinds are not known.
     pub figure_tables: Vec<KindTable<FigureKeys>>,
     /// `[[claim.<kind>]]`, kind by kind; none where the kinds are not known.
     pub claim_tables: Vec<KindTable<ClaimKeys>>,

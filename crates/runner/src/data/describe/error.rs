@@ -65,7 +65,7 @@ pub enum RecordsError {
 /// Why there is no manifest to start from.
 #[derive(Clone, Debug, PartialEq, Error)]
 pub enum StarterError {
-    /// Arrays lack values.
+    /// Values of arrays are missing, or numbers are infinite.
     #[error("values are missing: fill them in, or remove their records")]
     MissingValues,
     /// Every record of a table lacks a value.

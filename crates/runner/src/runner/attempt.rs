@@ -81,6 +81,7 @@ impl<'p> Attempt<'p> {
         let optimum = scenario.optimum().filter(|_| is_coupled(identity));
         let at_optimum = optimum.map(|optimum| Conditions { start: optimum, ..conditions });
         let mut coupled = at_optimum.map(|from| start(instance, algorithm, &from));
+        // Metrics are read from the clients of the run itself alone.
         twin.iter_mut().chain(&mut coupled).for_each(|run| run.without_ends());
         let meter = Meter::new(scenario, &identity.record, identity.rounds, own);
         let further = meter.metrics.iter().map(|metric| (*metric, Vec::new())).collect();
@@ -127,6 +128,7 @@ impl<'p> Attempt<'p> {
     /// If the observer interrupts the run, or the run contradicts itself.
     fn goes_on(&mut self, own: &dyn Run, observer: &dyn Observer) -> Result<bool, Stopped> {
         let recorded = &self.prepared.recorded;
+        // Round 0 is recorded whatever the start is, so that each trace has a row.
         if self.round > 0 {
             if self.diverged(own, observer) {
                 return Ok(false);
@@ -162,11 +164,13 @@ impl<'p> Attempt<'p> {
         self.trace.outcome = Outcome::Diverged;
         self.report(observer, 0);
         observer.skipped(self.left());
+        // Nothing of this run is left to report, also where another run of the task fails later.
         self.reported = self.prepared.work_per_run();
         true
     }
 
-    /// Reports the work that was done since the last report, if it is at least `least` client steps.
+    /// Reports the work that was done since the last report, if it is at least `least` client steps; always if `least`
+    /// is 0.
     fn report(&mut self, observer: &dyn Observer, least: u64) {
         let done = self.rate.work(self.round, self.trace.rows() as u64);
         if (done - self.reported).steps >= least {
@@ -236,7 +240,8 @@ impl<'p> Prepared<'p> {
         tasks
     }
 
-    /// What the run of this number starts from: its streams and θ_0.
+    /// What the run of this number starts from: its streams and θ_0. The copy of the streams is 0, to which an
+    /// algorithm adds the copy of each run that it combines.
     fn conditions(&self, run: u64) -> Conditions<'_> {
         let identity = &self.cell.identity;
         let (seed, replicate) = stream_names(identity, run);
@@ -244,11 +249,12 @@ impl<'p> Prepared<'p> {
         Conditions { seed, replicate, start, rounds: identity.rounds, copy: 0 }
     }
 
-    /// Computes the run of this number alone, from its start to its budget or to divergence. Runs on one instance have
-    /// successive numbers.
+    /// Computes the run of this number alone, from its start to its budget or to divergence, for tests of single runs.
+    /// Runs on one instance have successive numbers.
     ///
     /// # Panics
-    /// If the run contradicts itself, which is a defect of the engine.
+    /// If the algorithm fails, as custom algorithms can, or the run contradicts itself, which is a defect of the
+    /// engine.
     pub fn simulate(&self, run: u64) -> Trace {
         self.simulate_with(run, &start)
     }
@@ -291,6 +297,7 @@ impl<'p> Prepared<'p> {
         let instance = &*self.scenario(run).instance;
         let algorithm = &self.cell.identity.algorithm;
         let mut own = start(instance, algorithm, &self.conditions(run));
+        // No other metric reads where the clients end.
         if !self.cell.identity.record.metrics.contains(&Metric::SqErrorClients) {
             own.without_ends();
         }
@@ -302,9 +309,10 @@ impl<'p> Prepared<'p> {
         Ok(attempt.finish())
     }
 
-    /// Computes several runs on one instance together, round by round, which is faster than one after the other. Runs
-    /// that the algorithm cannot put together are computed one by one. A run that has diverged is stopped, and the
-    /// others go on.
+    /// Computes several runs on one instance together, round by round, which is faster than one after the other. They
+    /// are a task of [`Self::tasks`], which puts runs together only where the engine can: a coin, or participation of a
+    /// part of the clients, would make it panic. Runs that the algorithm cannot put together are computed one by one. A
+    /// run that has diverged is stopped, and the others go on; where one fails, all end without traces.
     fn run_together(
         &self,
         runs: Range<u64>,

@@ -60,7 +60,8 @@ pub fn operations(identity: &Identity) -> u64 {
     run.saturating_mul(identity.runs()).saturating_add(CELL)
 }
 
-/// The operations of a round of a run, with the rounds of the runs beside it and what is averaged over rounds.
+/// The operations of a round of a run, with the rounds of the runs that go on next to it (on the linearised twin, and
+/// from θ*) and what is averaged over rounds.
 fn operations_of_round(identity: &Identity, problem: &ProblemCost) -> u64 {
     let d = problem.dimension;
     let components = identity.algorithm.components();
@@ -93,7 +94,7 @@ fn operations_of_component(component: &Component, problem: &ProblemCost) -> u64 
     let calls = steps.saturating_mul(batches) / terms.batches.len().max(1) as u64;
     let has_kernel = terms.proximal == 0.0 && terms.batches.iter().all(|batch| *batch == 1);
     let own = if has_kernel { 1 } else { WITHOUT_KERNEL };
-    // A control variate that is measured takes a further gradient for each.
+    // To measure a control variate, a client evaluates as many gradients again as its local steps do.
     let of_variates = match terms.variates {
         Variates::Fresh | Variates::Kept(Learning::OptionOne) => WITHOUT_KERNEL,
         Variates::None | Variates::Kept(Learning::OptionTwo) | Variates::Unknown(_) => 0,
@@ -123,6 +124,7 @@ fn operations_of_metric(metric: Metric, problem: &ProblemCost) -> u64 {
         MeasuredOn::Clients | MeasuredOn::Variates => problem.clients.saturating_mul(d),
         MeasuredOn::Features => d.saturating_mul(d),
         MeasuredOn::Field => problem.field,
+        // Without records an objective has a formula that costs as much as a mean field.
         MeasuredOn::Objective if problem.records.is_none() => problem.field,
         MeasuredOn::Objective => pass(RecordsOf::Clients, |one| one.suboptimality),
         MeasuredOn::Loss(of) => pass(of, |one| one.loss),

@@ -71,8 +71,8 @@ pub fn prepare_frontiers<'p>(plan: &'p Plan) -> Result<Vec<PreparedFrontier<'p>>
     all_or_wrong(prepared.collect())
 }
 
-/// Makes the search of the frontier at this place of the manifest, and checks that it can be computed. Its problem,
-/// with these settings, is built already.
+/// Makes the search of the frontier at this place of the manifest, and checks that it can be computed. `instance` is
+/// built from the settings `problem`, and shared by all frontiers. Faults have paths from the root of the manifest.
 fn prepare_frontier<'p>(
     plan: &'p Plan,
     problem: &problem::Spec,
@@ -141,7 +141,8 @@ enum StartKey<'a> {
 }
 
 impl<'a> SearchKey<'a> {
-    /// The key of the search that was made for a frontier, or for a square of a map about it.
+    /// The key of the search that was made for a frontier, or for a problem of a map about it. SGD, which is searched
+    /// where the frontier does not name it too, is left out: its rounds are the same in every manifest.
     pub(super) fn new(frontier: &'a Frontier, search: &'a Search) -> Self {
         let algorithms = frontier.algorithms.iter().map(|algorithm| AlgorithmKey {
             name: &algorithm.name,
@@ -195,13 +196,15 @@ fn search_of_frontier(
             points: range.points as usize,
         },
         refinements: if instance.dim() > MOST_REFINED { 0 } else { REFINEMENTS },
+        // With prices, only what may cost least at one of them would be found, as maps need.
         prices: Vec::new(),
         start: start_of_search(plan, frontier, &**instance)?,
     })
 }
 
 /// Where all runs of a frontier start: at a distance from θ* in a random direction, or at the start θ_0 of the
-/// manifest. A start at the limit is refused, because the limit differs between algorithms.
+/// manifest, which is 0 if it names none. A start at the limit is refused, because the limit differs between
+/// algorithms.
 fn start_of_search(
     plan: &Plan,
     frontier: &Frontier,
@@ -229,6 +232,7 @@ pub(super) fn known_rounds(
     frontier: &Frontier,
     instance: &Arc<dyn Instance>,
 ) -> Vec<Arc<dyn Rounds>> {
+    // The traced rounds are compared with a run of the code from here, away from θ*.
     let start: Vec<f64> = instance.optimum().iter().map(|x| x + 1.0).collect();
     let seed = plan.manifest.seed;
     let problem = instance.clone();

@@ -70,7 +70,8 @@ impl<'a> Meter<'a> {
         }
     }
 
-    /// Adds the vectors and matrices of a round after the burn-in to their sums.
+    /// Adds the vectors and matrices of a round after the burn-in to their sums. The covariance of θ is about the fixed
+    /// point of its mean, or θ* where that is not known; covariances with control variates are about θ* and ξ_c*.
     fn average(&mut self, run: &dyn Run, twin: Option<&dyn Run>) {
         let facts: &dyn Facts = &*self.scenario.instance;
         let optimum = facts.optimum();
@@ -112,8 +113,9 @@ impl<'a> Meter<'a> {
         }
     }
 
-    /// Adds the values of the metrics at this recorded round to their columns, NaN where the run has none. `coupled`
-    /// is the estimate of the run on the same draws that starts at θ*, if there is one.
+    /// Adds the values of the metrics at this recorded round to their columns, NaN where the run has none. The columns
+    /// are those of the trace, one for each of `metrics`. `coupled` is the estimate of the run on the same draws that
+    /// starts at θ*, if there is one.
     pub fn read(&self, run: &dyn Run, coupled: Option<&[f64]>, columns: &mut [(Metric, Vec<f64>)]) {
         let reading = Reading {
             facts: &*self.scenario.instance,
@@ -128,8 +130,8 @@ impl<'a> Meter<'a> {
         }
     }
 
-    /// The averages over the rounds after the burn-in. A bias that was measured against the twin has the exact bias of
-    /// the twin added, so that it is the bias itself.
+    /// The averages over the rounds after the burn-in, of a run that has made all its rounds. A bias that was measured
+    /// against the twin has the exact bias of the twin added, so that it is the bias itself.
     pub fn finish(self) -> Vec<(TimeAverage, Vec<f64>)> {
         let count = self.seen.saturating_sub(self.burn_in) as f64;
         let optimum = self.scenario.instance.optimum();

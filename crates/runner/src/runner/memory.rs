@@ -118,7 +118,7 @@ pub fn of_cell(cell: &Cell) -> f64 {
     parts.iter().flatten().map(|part| part.bytes).sum()
 }
 
-/// The path of the setting that makes the traces of a cell large.
+/// The path of the setting that makes the traces of a cell large, which a refusal of the run names.
 fn traced_by(identity: &Identity) -> &'static str {
     let record = &identity.record;
     let points = record.points(identity.rounds);
@@ -131,7 +131,8 @@ fn traced_by(identity: &Identity) -> &'static str {
 }
 
 /// The bytes of the state of a run with n clients in d dimensions: streams, iterates and control variates of the
-/// clients, for every run that the estimate combines and those beside it, and what is measured.
+/// clients, for every run that the estimate combines and those on the same draws next to it (on the linearised twin,
+/// and from θ*), and ξ_c* where the Lyapunov function is measured.
 fn bytes_of_run(identity: &Identity, n: f64, d: f64) -> f64 {
     let mut client = 0.0;
     for component in identity.algorithm.components() {

@@ -48,7 +48,8 @@ pub trait Observer: Sync {
     fn not_finite(&self, _cell: &Cell, _run: u64, _round: u64) {}
     /// Runs of a cell failed, so that it has no results.
     fn failed(&self, _failed: &Failed<'_>) {}
-    /// Whether to stop. Cells of which not all runs are computed are dropped.
+    /// Whether to stop. Cells of which not all runs are computed are dropped. Each thread asks before every task and
+    /// after every round of a run, so that the answer must be cheap.
     fn interrupted(&self) -> bool {
         false
     }
@@ -97,8 +98,9 @@ struct Partial {
     failed: Option<(u64, String)>,
 }
 
-/// Runs all cells on `threads` threads. Each complete cell goes to `keep`, in the thread that completed it; the first
-/// error of `keep` ends the run, and so does an observer that interrupts it. Returns the cells that failed.
+/// Runs the missing runs of all cells in `threads` tasks of the rayon pool in which it is called. Each complete cell
+/// goes to `keep`, in the thread that completed it; the first error of `keep` ends the run, and so does an observer
+/// that interrupts it, which is no error. Returns the cells that failed.
 ///
 /// # Errors
 /// What `keep` returned.
@@ -178,8 +180,9 @@ impl<'a> Queue<'a> {
         self.tasks.get(self.next.fetch_add(1, Ordering::Relaxed)).cloned()
     }
 
-    /// Computes a task. Returns the cell if it was its last task and no run failed. A task whose cell has failed by an
-    /// earlier run is left out.
+    /// Computes a task. Returns the cell if it was the cell's last task and no run failed; `None` otherwise, also if
+    /// the observer interrupts the task, which leaves the cell incomplete. A task is left out if a run with a smaller
+    /// number has failed in its cell. A run that panics counts as failed.
     fn work(&self, task: QueuedRuns, observer: &dyn Observer) -> Option<Done<'a>> {
         let QueuedRuns { cell: place, runs } = task;
         let prepared = &self.cells[place];
@@ -238,7 +241,8 @@ impl<'a> Queue<'a> {
         Some(Done { cell, clients, traces, elapsed, optimum_error, programs })
     }
 
-    /// Notes that a cell failed, once none of its runs is to be tried any more, and tells the observer.
+    /// Notes that a cell failed, once none of its runs is to be tried any more, and tells the observer. It is called
+    /// after each task of the cell under the lock of its `progress`, so that the last task alone finds `missing` at 0.
     fn note_failed(&self, progress: &Partial, cell: &'a Cell, observer: &dyn Observer) {
         if let (0, Some((_, reason))) = (progress.missing, &progress.failed) {
             let failed = Failed { cell, reason: reason.clone() };

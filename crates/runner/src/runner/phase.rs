@@ -87,7 +87,7 @@ pub struct PhaseSquare {
 }
 
 impl<'a> PreparedPhase<'a> {
-    /// The maps of a manifest that are about this frontier.
+    /// The maps of a manifest that are about this frontier. A map that names no frontier is about the first one.
     pub fn all(plan: &'a Plan, frontier: &PreparedFrontier<'a>) -> Vec<Self> {
         plan.manifest
             .phase
@@ -158,7 +158,7 @@ impl<'a> PreparedPhase<'a> {
     }
 
     /// Builds the instance of a problem, and the search on it with the rounds of the algorithms on this instance; `None`
-    /// if there is no instance with these numbers.
+    /// if there is no instance with these numbers. The squares of the problem then have no algorithm.
     pub fn build(&self, problem: &PhaseProblem) -> Option<BuiltPhaseProblem> {
         let spec = Spec::Quadratic(problem.settings.clone());
         let form = self.plan.manifest.oracle.form();

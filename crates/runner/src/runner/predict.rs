@@ -20,7 +20,8 @@ use std::sync::Arc;
 use thiserror::Error;
 
 /// The number of local steps of a round of a cell, if a round ends after a fixed number of steps under random
-/// communication, and not with a communication; `None` otherwise.
+/// communication, and not with a communication; `None` otherwise. All runs that an algorithm combines have one
+/// schedule, so that the first is asked.
 fn fixed_steps(identity: &Identity) -> Option<u64> {
     let terms = identity.algorithm.components().remove(0).terms;
     match terms.schedule {
@@ -59,8 +60,9 @@ pub fn stationary_components(identity: &Identity) -> Option<Vec<Component>> {
     if has_decay || fixed_steps(identity).is_some() { None } else { Some(components) }
 }
 
-/// The runs of an algorithm on a problem whose draws follow trajectories, if their exact moments can be computed;
-/// `None` for independent draws.
+/// The runs of an algorithm on a problem whose draws follow trajectories, if their exact moments can be computed.
+/// `None` otherwise: for independent draws, whose moments [`independent_moments`] computes, and where no moments are
+/// known, for instance because only a part of the clients takes part.
 pub fn runs_with_trajectory_moments(
     components: &[Component],
     facts: &dyn Facts,
@@ -280,7 +282,7 @@ fn moments_of_program<'p>(
 }
 
 /// Checks that the exact moments of a cell can be computed, within the bounds on their cost for
-/// all of its instances together.
+/// all of its instances together. The first instance stands for all, since they have the same sizes.
 ///
 /// # Errors
 /// Why they cannot.
@@ -293,8 +295,8 @@ pub fn check_exact_moments(prepared: &Prepared<'_>) -> Result<(), NoMoments> {
         let one = traced.as_ref().as_ref().map_or_else(
             |_| Effort::default(),
             |program| {
-                let prepared = program.rounds.len() as u64;
-                ProgramSizes::new(program, facts).effort(prepared, identity.rounds, rows)
+                let different_rounds = program.rounds.len() as u64;
+                ProgramSizes::new(program, facts).effort(different_rounds, identity.rounds, rows)
             },
         );
         return check_effort(one, prepared);
@@ -317,14 +319,15 @@ pub fn check_exact_moments(prepared: &Prepared<'_>) -> Result<(), NoMoments> {
 }
 
 /// An error if computing something for every instance of a cell, at this effort for each, takes too much time or
-/// memory.
+/// memory. Instances are computed one after another: the memory is that of one.
 fn check_effort(one: Effort, prepared: &Prepared<'_>) -> Result<(), NoMoments> {
     let all = Effort { products: one.products * prepared.scenarios.len() as f64, ..one };
     if all.fits() { Ok(()) } else { Err(NoMoments::Costly(all)) }
 }
 
 /// E‖θ_t − θ'_t‖² of two runs of a cell on the same draws, one from the cell's start and one from θ*: a number for
-/// each recorded round. [`check_exact_moments`] must have allowed it. `None` if the moments do not close.
+/// each recorded round. [`check_exact_moments`] must have allowed it, which bounds the cost. `None` if the moments do
+/// not close, the estimate is an average over rounds, or rounds end after a fixed number of steps under a coin.
 pub fn coupled_moments(cell: &Cell, scenario: &Scenario) -> Option<Vec<f64>> {
     let facts: &dyn Facts = &*scenario.instance;
     let start = &scenario.start;
@@ -342,10 +345,11 @@ pub fn coupled_moments(cell: &Cell, scenario: &Scenario) -> Option<Vec<f64>> {
     ExactMoments::new(facts, &components).ok()?.coupled(start, &recorded).ok()
 }
 
-/// The exact moments of a cell at each of its recorded rounds. [`check_exact_moments`] must have allowed it.
+/// The exact moments of a cell at each of its recorded rounds. [`check_exact_moments`] must have allowed it, which
+/// bounds the cost.
 ///
 /// # Errors
-/// That they do not close.
+/// Why they are not known.
 pub fn exact_moments(cell: &Cell, scenario: &Scenario) -> Result<Vec<Moments>, NoMoments> {
     let facts: &dyn Facts = &*scenario.instance;
     let start = &scenario.start;

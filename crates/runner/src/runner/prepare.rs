@@ -59,7 +59,7 @@ impl Scenario {
     }
 
     /// Takes over what tracing the rounds of a custom algorithm gave in an earlier run, so that they are not traced
-    /// again.
+    /// again. Has no effect if they were traced in this process already.
     pub fn knows(&self, program: Traced) {
         let _ = self.program.set(Some(Arc::new(program)));
     }
@@ -79,8 +79,8 @@ pub struct Prepared<'a> {
 }
 
 impl Prepared<'_> {
-    /// The scenario of the run of this number. Where fewer instances are built than the cell has, they are taken in
-    /// turn.
+    /// The scenario of the run of this number. Where fewer instances are built than the cell has, as for predictions
+    /// about one of them, they are taken in turn.
     pub fn scenario(&self, run: u64) -> &Scenario {
         let place = self.cell.identity.instance_of(run) as usize;
         &self.scenarios[place % self.scenarios.len()]
@@ -91,7 +91,8 @@ impl Prepared<'_> {
         self.scenarios[0].instance.clients()
     }
 
-    /// The largest bound on the distance of an instance's θ* from the optimum, if there is one.
+    /// The largest bound on the distance of the computed θ* of an instance from its true optimum, over the instances
+    /// that have a bound; `None` if none has one, as where θ* solves linear equations.
     pub fn optimum_error(&self) -> Option<f64> {
         let errors = self.scenarios.iter().filter_map(|s| s.instance.optimum_error());
         errors.reduce(f64::max)
@@ -144,9 +145,9 @@ fn seed_of_instance(identity: &Identity, seed: u64, number: u64) -> u64 {
     Stream::new(seed, Purpose::SharedInstance, copy, number, 0).bits()
 }
 
-/// The seed and the number of the replicate that name the streams of a run. On each of several instances the seed is
-/// that of the instance, or what it would be if `noise-seed` were the manifest's seed, and replicates are numbered
-/// from 0.
+/// The seed and the number of the replicate that name the streams of a run: the noise, not the instance. On each of
+/// several instances the seed is that of the instance, or what it would be if `noise-seed` were the manifest's seed.
+/// The replicates on an instance are numbered from 0, and from [`FRESH`] if the runs are fresh.
 pub fn stream_names(identity: &Identity, run: u64) -> (u64, u64) {
     let first = if identity.fresh { FRESH } else { 0 };
     let seed = identity.noise_seed.unwrap_or(identity.seed);
@@ -176,7 +177,8 @@ struct Shared {
     recorded: HashMap<(usize, u64), Arc<[u64]>>,
 }
 
-/// The address of a shared value. Cells of a plan share what is equal in them, so that it is known by its address.
+/// The address of a shared value, by which equal values are recognised: cells of a plan share what is equal in them.
+/// Where two cells have equal values at two addresses, they are merely handled twice.
 fn address<T>(shared: &Arc<T>) -> usize {
     Arc::as_ptr(shared).addr()
 }
@@ -198,7 +200,8 @@ impl Shared {
         shared
     }
 
-    /// The keys of the instances of a cell in a form, in the order of the instances.
+    /// The keys of the instances of a cell in a form, in the order of the instances. The cell must be one of those that
+    /// [`Shared::new`] was given.
     fn keys(&self, cell: &Cell, form: OracleForm) -> impl Iterator<Item = InstanceKey> {
         let identity = &cell.identity;
         let problem = self.problems[&address(&identity.problem)].clone();
@@ -210,7 +213,8 @@ impl Shared {
         })
     }
 
-    /// The rounds that a cell records, which it shares with cells of equal length.
+    /// The rounds that a cell records, which it shares with cells of equal length. The cell must be one of those that
+    /// [`Shared::new`] was given.
     fn recorded(&self, cell: &Cell) -> Arc<[u64]> {
         let Identity { record, rounds, .. } = &cell.identity;
         self.recorded[&(address(record), *rounds)].clone()
@@ -294,7 +298,8 @@ pub fn prepare_knowing<'a>(
     all_or_wrong(prepared)
 }
 
-/// The instance with this key; or what is wrong with it, under the path in the manifest that a cell which needs it has.
+/// The instance with this key, which is among the `built` ones; or what is wrong with it, under the path of the setting
+/// in the manifest at which a cell that needs it is told so.
 fn built_instance(
     built: &HashMap<InstanceKey, Result<BuiltInstance, Fault>>,
     key: &InstanceKey,
@@ -312,7 +317,8 @@ fn built_instance(
     })
 }
 
-/// Builds the instance with this key, whose problem is that of the cell.
+/// Builds the instance with this key, whose problem is that of the cell, and searches for its optimum unless `optima`
+/// knows it or the key leaves it out. A fault has the key of a setting in the table of the problem.
 fn build(
     files: &dyn Files,
     optima: KnownOptima<'_>,

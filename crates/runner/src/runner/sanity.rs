@@ -45,13 +45,15 @@ pub enum SanityError {
 /// The state of the checks of one run.
 #[derive(Default)]
 pub struct Sanity {
-    /// The largest sum of the norms of the terms of N Σ π_c ξ_c so far.
+    /// The largest sum of the norms of the terms of N Σ π_c ξ_c so far: errors of rounding stay in ξ_c after the terms
+    /// have become small.
     size: f64,
 }
 
 impl Sanity {
     /// Checks that the values in the last row of a trace are finite unless its estimate is far away. Also checks that
-    /// the corrections of the clients sum to 0, which takes longer, at rows 1, 2, 4, 8, … and at each hundredth.
+    /// the corrections of the clients sum to 0, which takes longer, at rows 1, 2, 4, 8, … and at each hundredth. It is
+    /// called right after a row was recorded of `run` on `scenario`.
     ///
     /// # Errors
     /// The first of these that does not hold.
@@ -96,7 +98,8 @@ impl Sanity {
         for (client, (xi, length)) in rows.enumerate() {
             let weight = scenario.instance.weight(client);
             axpy(weight, xi, &mut sum);
-            // Where ends were not formed, the estimate has their size.
+            // Corrections learn from differences of ends, divided by the length, so that these are rounded too. Where
+            // ends were not formed, the estimate has their size.
             let end = match clients.ends {
                 [] => run.estimate(),
                 ends => &ends[client * d..][..d],

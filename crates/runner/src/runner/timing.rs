@@ -98,7 +98,8 @@ enum Recorded {
 impl Prepared<'_> {
     /// Measures how long a task of the cell takes, in the threads of the pool in which it is called: the times of one
     /// round and of more rounds give the time of a round and that of the start, and recording all rounds that of a
-    /// recorded round. `None` if a run fails or diverges, or no run is missing.
+    /// recorded round. The number of rounds is doubled until they take long enough to be measured, or a run diverges.
+    /// `None` if a run fails or diverges in its first round, or no run is missing.
     pub fn measure(&self) -> Option<MeasuredTask> {
         let runs = self.tasks().into_iter().next()?;
         let number_of_runs = runs.end - runs.start;

@@ -22,7 +22,7 @@ impl RunWork {
         self.with(Self { steps: count, operations: count }, u64::saturating_mul)
     }
 
-    /// Applies an operation to both numbers, together with those of another amount of work.
+    /// Applies an operation to the steps of both amounts of work, and to the operations of both.
     fn with(self, other: Self, operation: fn(u64, u64) -> u64) -> Self {
         let steps = operation(self.steps, other.steps);
         Self { steps, operations: operation(self.operations, other.operations) }
@@ -36,6 +36,7 @@ impl Add for RunWork {
     }
 }
 
+/// No number of the difference is below 0.
 impl Sub for RunWork {
     type Output = Self;
     fn sub(self, other: Self) -> Self {
@@ -96,7 +97,7 @@ impl Prepared<'_> {
         self.work_per_run().times(self.missing_runs())
     }
 
-    /// The work on one run from its start to its budget.
+    /// The work on one run from its start to its budget; a run that diverges takes less.
     pub fn work_per_run(&self) -> RunWork {
         self.work_rate().work(self.cell.identity.rounds, self.recorded.len() as u64)
     }

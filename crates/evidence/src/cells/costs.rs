@@ -177,6 +177,7 @@ fn costs_text(
 pub fn vectors_sent<'a>(cells: impl Iterator<Item = &'a Cell>) -> &'static str {
     let vectors: BTreeSet<u64> = cells
         .flat_map(|cell| {
+            // Where only a data file says how many clients there are, a cohort counts as a part of them.
             let clients =
                 cell.identity.problem.extent().map_or(usize::MAX, |extent| extent.clients);
             let terms = cell.identity.algorithm.components().into_iter().map(|run| run.terms);

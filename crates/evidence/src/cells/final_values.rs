@@ -7,7 +7,8 @@ use std::collections::HashSet;
 use std::ops::Range;
 use std::sync::Arc;
 
-/// A set of quantities: bit i is set if the quantity at place i of [`Quantity::ALL`] is a member.
+/// A set of quantities, of which there are at most 32: bit i is set if the quantity at place i of [`Quantity::ALL`] is
+/// a member.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct QuantitySet(u32);
 
@@ -129,6 +130,7 @@ impl FinalValues {
         let begin = self.known.without(self.constant).place_of(quantity) * size;
         Some(lists[begin..begin + size].to_vec())
     }
+
     /// Puts the samples of many cells into one list, and holds a list of constants once that several cells have;
     /// `known` has the lists of constants of earlier calls. A large grid then has few blocks in memory, and the
     /// allocator gets back the large blocks between which small ones were.

@@ -77,7 +77,8 @@ impl CellResult<'_> {
     }
 
     /// Whether nothing in the cell is random, neither oracle nor instance, coin nor cohort, so that all its runs are
-    /// equal. Several instances are drawn, whether the key `instances` asks for them or each replicate has its own.
+    /// equal: claims and rankings then compare numbers that have no error. Several instances are drawn, whether the
+    /// key `instances` asks for them or each replicate has its own. False for a custom algorithm.
     pub fn is_deterministic(&self) -> bool {
         let identity = &self.cell.identity;
         identity.oracle == Oracle::Exact
@@ -121,7 +122,7 @@ pub fn rounding_floor(quantity: Quantity) -> f64 {
 }
 
 /// What the samples of these cells are of, in words: "10 runs", or "20 instances with 5 runs each"; of the cell with
-/// the most runs if they differ.
+/// the most runs if they differ. Captions and claims print it; without cells it is "0 runs".
 pub fn sample_in_words(cells: &[&CellResult<'_>]) -> String {
     let Some(largest) = cells.iter().max_by_key(|cell| cell.runs.count) else {
         return count(0, "run");

@@ -93,7 +93,7 @@ fn value_titles(name: &str, values: &[&Setting]) -> Vec<String> {
         .collect()
 }
 
-/// What a text says before its first bracket; `None` for a number.
+/// What a text says before its first bracket, the whole text if it has none; `None` for a number.
 fn before_bracket(value: &Setting) -> Option<&str> {
     match value {
         Setting::Text(text) => text.split(" (").next(),

@@ -188,6 +188,8 @@ impl Runs {
 
     /// The final value of a quantity in each single run, `None` where the run diverged. Empty if the quantity is not
     /// recorded, or if it is an average over rounds and a run diverged: the bias of a run is along the mean of all.
+    /// Where samples have a value per instance, it is also empty for any average, and if a run ends with a value that
+    /// is not finite.
     pub fn finals_by_run(&self, quantity: Quantity) -> Vec<Option<f64>> {
         if self.diverged > 0 {
             let finished = self.more.as_ref().and_then(|more| more.finished.as_ref());
@@ -282,7 +284,7 @@ impl Runs {
     }
 
     /// An average over the rounds: a vector for each value of a sample, a matrix row by row. `None` if it is not
-    /// recorded or not kept ([`TraceNeeds::averages`]), or if a run diverged.
+    /// recorded or not kept ([`TraceNeeds::averages`]), or if a run diverged; a cell without runs has no vectors.
     pub fn averages(&self, what: TimeAverage) -> Option<Vec<&[f64]>> {
         let all = self.more.as_ref().map_or(&[][..], |more| &more.averages);
         if all.is_empty() {
@@ -332,7 +334,8 @@ fn mean_column(runs: &[Trace], quantity: Quantity, prices: &Prices) -> Vec<f64> 
     (0..rows).map(|row| columns.iter().map(|column| column[row]).sum::<f64>() / n).collect()
 }
 
-/// The trace with its rounds and the columns of these quantities; all else is dropped.
+/// The trace with its rounds, its outcome and the columns of these quantities; all else is dropped. Cells may have
+/// millions of rows, of which a figure draws few columns.
 fn keep_columns(trace: Trace, needed: &BTreeSet<Quantity>) -> Trace {
     let mut kept = Trace { round: trace.round, outcome: trace.outcome, ..Trace::default() };
     // The costs of a round are one record, from which every cost is computed.

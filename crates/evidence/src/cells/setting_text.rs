@@ -8,14 +8,15 @@ pub fn cell_name(cell: &Cell) -> String {
     joined(&[&cell.label, &details(cell, &[])])
 }
 
-/// The settings, except those named in `known`, that distinguish a cell from the other cells of its label, as one text.
+/// The settings that distinguish a cell from the other cells of its label, as one text; empty if there are none. Left
+/// out are those that `known` names, because a title or an axis shows them already.
 pub fn details(cell: &Cell, known: &[&str]) -> String {
     let settings = distinguishing_settings(cell, known).into_iter();
     settings.map(|(path, value)| pretty(path, value)).collect::<Vec<_>>().join(", ")
 }
 
-/// The settings, except those named in `known`, that vary over the grid and that a cell has: the
-/// path of each, and its value.
+/// The settings, except those that `known` names, that vary over the grid and that a cell has: the path of each, and
+/// its value.
 pub fn distinguishing_settings<'a>(
     cell: &'a Cell,
     known: &[&str],

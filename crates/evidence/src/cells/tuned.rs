@@ -41,8 +41,9 @@ struct StoredCandidates<'r> {
 impl CandidateRuns for StoredCandidates<'_> {
     type Error = Error;
 
-    /// The mean loss of the stored runs of a cell, at the cost at which candidates are compared. The sample is kept for
-    /// comparisons of candidates.
+    /// The mean loss of the stored runs of a cell, at the cost at which candidates are compared; `None` if nothing is
+    /// stored of it. It is infinite if a run diverged or the metric is not recorded, and NaN if a run ends before the
+    /// cost. The sample is kept for [`Self::is_larger`].
     fn loss(&self, cell: &Cell) -> Result<Option<f64>, Error> {
         let Some(stored) = self.results.read(&self.experiment, &cell.id)? else {
             return Ok(None);
@@ -63,7 +64,8 @@ impl CandidateRuns for StoredCandidates<'_> {
         }))
     }
 
-    /// The number of clients of a cell, which is found by preparing the cell, once for each problem.
+    /// The number of clients of a cell, which is found by preparing the cell, once for each problem; `None` if it
+    /// cannot be prepared, for instance because its data file is missing.
     fn clients(&self, cell: &Cell) -> Result<Option<usize>, Error> {
         let problem = Arc::as_ptr(&cell.identity.problem).addr();
         // A candidate that was run can be prepared; for any other nothing is known.
@@ -75,7 +77,8 @@ impl CandidateRuns for StoredCandidates<'_> {
     }
 
     /// Whether Σ w log(mean loss) of these cells is above 0 with the confidence to stop a candidate: both the geometric
-    /// and the arithmetic means have to say so.
+    /// and the arithmetic means have to say so. The weights w are 1 for the cells of the candidate and −1 for those of
+    /// the best one. [`Self::loss`] must have been asked for each cell before; false if it found no finite sample.
     fn is_larger(&self, terms: &[(f64, &Cell)]) -> bool {
         let samples = self.samples.borrow();
         let mut known: Vec<(f64, Vec<f64>)> = Vec::with_capacity(terms.len());

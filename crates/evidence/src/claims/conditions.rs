@@ -26,7 +26,8 @@ pub struct StatementConditions {
 }
 
 impl StatementConditions {
-    /// Whether the cells meet the conditions, in a few words.
+    /// Whether the cells meet the conditions, in a few words for a page. A claim is "not checkable" if no cell fails
+    /// a condition and some conditions of a cell could not be checked, whatever the other cells do.
     pub fn summary(&self) -> &'static str {
         match (self.inside, self.outside, self.unknown) {
             (0, 0, 0) => "on theory alone",
@@ -58,7 +59,7 @@ impl StatementConditions {
     }
 }
 
-/// Checks the conditions of a statement on each of these cells, which are all cells of a claim.
+/// Checks the conditions of a statement on each of these cells, which are all cells of a claim that have results.
 pub fn of_cells(
     theory: &Theory<'_>,
     statement: &'static Statement,
@@ -95,7 +96,8 @@ fn is_failing(answer: &ConditionAnswer) -> bool {
 }
 
 /// Whether a cell meets each of the conditions, in their order. `compared` are the algorithms of all cells of the
-/// claim, because some conditions are about what an algorithm is compared with.
+/// claim, because some conditions are about what an algorithm is compared with. Conditions on the problem are not
+/// checkable for a cell with several instances, or without θ*.
 fn answers(
     theory: &Theory<'_>,
     cell: &CellResult<'_>,

@@ -56,6 +56,7 @@ impl<'a> Claim<'a> for &'a ClaimOf<FrontierLessKeys> {
     /// same N and ε. A point that no rival reaches is outside of the claim.
     fn test(&self, judge: &Judge<'_>) -> Tested {
         let mut parts = Parts::default();
+        // Rounding alone refutes nothing.
         let region = widened((f64::NEG_INFINITY, libm::log(self.factor)));
         let frontier = judge.frontier(&self.frontier);
         let rivals = rivals(frontier.frontier, self.than.as_ref());

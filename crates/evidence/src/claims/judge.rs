@@ -60,7 +60,8 @@ impl Parts {
         self.add(name, found.ok(), otherwise);
     }
 
-    /// The evidence for the claim, which must hold for each part. `None` if no part was tested.
+    /// The evidence for the claim, which must hold for each part: a part that is untested keeps it from being
+    /// supported, and not from being refuted. `None` if no part was tested.
     pub fn evidence(&self) -> Option<Evidence> {
         let each: Vec<Evidence> = self.tested.iter().map(|(_, evidence)| *evidence).collect();
         Evidence::all(&each, !self.untested.is_empty())

@@ -75,7 +75,7 @@ pub struct ClaimPart {
 }
 
 impl ClaimPart {
-    /// The part of this name, with the numbers of its evidence as they are shown.
+    /// The part of this name, with the numbers of its evidence as they are shown to readers on this scale.
     fn new(name: &str, evidence: &Evidence, scale: EstimateScale) -> Self {
         let value = scale.shown(evidence.estimate);
         let interval = scale.shown_interval(evidence.interval);
@@ -161,8 +161,8 @@ impl JudgedClaim<'_> {
         may_be_decided && !are_always_equal && self.unresolved == self.untested.len()
     }
 
-    /// How the claim ended otherwise than the manifest expects, if it did; an inconclusive
-    /// claim contradicts no expectation.
+    /// How the claim ended otherwise than the manifest expects, as words after "the claim is" in a message; `None` if it
+    /// ended as expected. An inconclusive claim contradicts no expectation.
     pub fn contradiction(&self) -> Option<&'static str> {
         match (self.judgement.verdict, self.common.expected) {
             (Verdict::Refuted, Expected::Supported | Expected::NotTested) => Some("refuted"),
@@ -207,6 +207,7 @@ pub fn judged<'a>(
         outside: parts.outside,
         untested: parts.untested,
         unresolved: parts.unresolved,
+        // `Judge::look` says so of the claims that are.
         is_on_bound: false,
         conditions,
     }

@@ -84,10 +84,10 @@ impl<'a> MeanComparison<'a> {
 }
 
 impl Judge<'_> {
-    /// Tests that log(mean of the metric / what it is compared with) lies in the `region` of the cell, for every cell
-    /// or pair of cells. `sign` and `factor` are written in the formula between the two sides, and have no other
-    /// effect. `of_pair` gets the evidence from a pair of cells, and whether nothing is random in either, and returns
-    /// what this evidence means for the claim.
+    /// Tests that log(mean of the metric / what it is compared with) lies in the `region` of the left cell, for every
+    /// cell or pair of cells. `sign` and `factor` are written in the formula between the two sides, and have no other
+    /// effect, since the region has the factor in it already. `of_pair` gets the evidence from a pair of cells, and
+    /// whether nothing is random in either, and returns what this evidence means for the claim.
     pub fn compared(
         &self,
         comparison: &MeanComparison<'_>,

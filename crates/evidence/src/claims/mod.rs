@@ -74,9 +74,10 @@ pub fn claims(plan: &Plan) -> Vec<Box<dyn Claim<'_> + '_>> {
 }
 
 impl Judge<'_> {
-    /// Judges the claims of a manifest together at a family-wise level, and returns them in the order of the manifest.
-    /// The returned claims borrow their texts from `stated`, a plan of the same manifest as that of the cells, perhaps
-    /// with another number of replicates: it outlives the plans of earlier looks.
+    /// Judges the claims of a manifest together at a family-wise level: 5 %, or the part of it that one of several
+    /// looks may use. Returns them in the order of the manifest. The returned claims borrow their texts from `stated`,
+    /// a plan of the same manifest as that of the cells, perhaps with another number of replicates: it outlives the
+    /// plans of earlier looks.
     pub fn look<'s>(&self, stated: &'s Plan, level: f64) -> Vec<JudgedClaim<'s>> {
         let all = claims(self.plan);
         let mut each: Vec<(Tested, Vec<StatementConditions>)> = Vec::with_capacity(all.len());
@@ -101,7 +102,7 @@ impl Judge<'_> {
     }
 
     /// Tests a claim, and checks the conditions of the statements that it names; nothing is tested if
-    /// some of the cells that the claim is about have no results yet.
+    /// some of the cells that the claim is about have no results yet, and conditions are checked on those that have.
     fn test_claim(
         &self,
         keys: &ClaimKeys,

@@ -86,6 +86,7 @@ impl<'a> Claim<'a> for &'a ClaimOf<PhaseLessKeys> {
         let phase = phases
             .find(|one| one.phase.id == self.phase)
             .expect("every map of a manifest is computed");
+        // Rounding alone refutes nothing.
         let region = widened((f64::NEG_INFINITY, libm::log(self.factor)));
         for &seed in &phase.seeds {
             // Every instance has the same squares.
@@ -125,7 +126,7 @@ impl SquareComparison {
     }
 }
 
-/// The least cost of an algorithm on a square; `None` where it does not reach the target.
+/// The least cost of an algorithm on a square, at the price of the square; `None` where it does not reach the target.
 fn least_cost(square: &ComputedSquare<'_>, algorithm: &SearchedAlgorithm) -> Option<f64> {
     square.ranked.all.iter().find(|one| one.0 == algorithm).map(|one| one.2)
 }

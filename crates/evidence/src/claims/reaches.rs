@@ -135,7 +135,7 @@ impl Judge<'_> {
                 low = middle
             }
         }
-        // The bound counts rounds, which all cost the same.
+        // The bound counts rounds. The last recorded round of the first run says what a round costs.
         let rounds = *cell.runs.along().first()?.round.last()? as f64;
         let cost = *cell.runs.columns(claim.reaching.cost).first()?.last()?;
         Some(high as f64 * cost / rounds)

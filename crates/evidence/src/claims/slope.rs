@@ -132,7 +132,8 @@ impl<'a> Claim<'a> for &'a ClaimOf<SlopeKeys> {
 
 impl<'a> Judge<'a> {
     /// The cells of a selection along the setting `over`: groups of cells whose other settings are the same, each with
-    /// a name, in which each cell has its value of `over`. Cells whose value is no number are left out.
+    /// a name, in which each cell has its value of `over`. A group may have a single cell, of which no slope can be
+    /// taken. Cells whose value is no number are left out.
     pub fn along(
         &self,
         of: &Selection,

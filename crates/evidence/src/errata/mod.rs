@@ -104,7 +104,8 @@ pub struct Contradiction {
 type ContradictionById = (&'static str, fn() -> Contradiction);
 
 impl Counterexample {
-    /// Computes the numbers of the counterexample; `None` if no function has its id.
+    /// Computes the numbers of the counterexample, which the page on the sources shows next to its words; `None` if no
+    /// function has its id, which a test rules out for those of [`errata`].
     pub fn numbers(&self) -> Option<Contradiction> {
         let all = [rr::NUMBERS, scafflsa::NUMBERS, slides::NUMBERS, book::NUMBERS];
         let known = all.into_iter().flatten().find(|(id, _)| *id == self.id);

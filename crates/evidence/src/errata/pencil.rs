@@ -94,7 +94,9 @@ impl Pencil {
         }
         round.add(1.0, &kronecker(&mean));
         // 2^40 rounds: the slowest factor of a round is 1 − 10⁻⁴ or less.
+        // They start at θ*, where of the nine products of the entries of (θ − θ*, 1) only 1 · 1, the last, is not 0.
         let end = round.power(1 << 40).apply(Matrix::identity(9).row(8));
+        // The squares of both coordinates are at 0 and 4, their products with 1 at 2 and 5.
         libm::sqrt(end[0] + end[4] - end[2] * end[2] - end[5] * end[5])
     }
 

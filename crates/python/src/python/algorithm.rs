@@ -242,8 +242,10 @@ pub fn traceback(py: Python<'_>, error: &PyErr) -> String {
     lines().unwrap_or_else(|_| error.to_string()).trim_end().to_owned()
 }
 
-/// Loads a file of Python or a module, which registers its algorithms. With `sources` of algorithms, only those
-/// statements of a file run that the sources contain, and a line for each other one is returned; else none is.
+/// Loads a file of Python or a module, which registers its algorithms; the library calls it for code that a manifest or
+/// an option names. Without `sources` all of the code runs, and the list is empty. With the `sources` of stored
+/// algorithms, only those statements of a file run that the sources contain, and a line for each other statement is
+/// returned, so that nothing else of the file has an effect.
 ///
 /// # Errors
 /// The traceback of the code, or why the file cannot be loaded.

@@ -102,8 +102,8 @@ impl PythonClients {
         done.ok_or_else(|| PyRuntimeError::new_err("the run of these clients has ended"))
     }
 
-    /// As [`locked`](Self::locked), but without holding the interpreter, whose other threads go on. The time of the call
-    /// does not count as time of the round's code ([`RoundClock::outside`]).
+    /// As [`locked`](Self::locked), but without holding the interpreter, whose other threads go on. The time of the
+    /// call does not count as time of the round's code ([`RoundClock::outside`]).
     fn with<T: Send>(
         &self,
         py: Python<'_>,
@@ -112,8 +112,8 @@ impl PythonClients {
         self.clock.outside(|| py.detach(|| self.locked(f)))
     }
 
-    /// Whether the argument `what` has a row of d numbers for each client, shape (N, d), rather than one row for all
-    /// clients, shape (d,).
+    /// Whether an argument, called `what` in errors, has a row of d numbers for each client, shape (N, d), rather than
+    /// one row for all clients, shape (d,).
     ///
     /// # Errors
     /// If it has another shape.
@@ -270,6 +270,7 @@ impl PythonClients {
             corrections,
             proximal: pulled,
         };
+        // Clients with starts of their own begin at their rows of `ends`, and clients that take no part stay there.
         self.with(py, |clients| {
             if own {
                 ends.copy_from_slice(&from);
@@ -486,6 +487,7 @@ impl PythonVariates {
                 "length is γ H, a finite number above 0, not {bad}"
             )));
         }
+        // A single length is that of all clients.
         lengths.resize(self.n, lengths[0]);
         let members = clients.locked(|clients| clients.members().clone())?;
         let out = PyArray1::zeros(py, [self.d], false);

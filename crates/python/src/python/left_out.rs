@@ -84,6 +84,7 @@ pub fn left_out(figure: &Figure, experiment: &Experiment<'_>) -> Vec<String> {
     let (Body::Plot(plot), Some(shown)) = (&figure.body, &figure.exploration) else {
         return Vec::new();
     };
+    // The first view has the panels and curves of the manifest, which are those that are drawn.
     let view = &shown.views[0];
     let drawn = drawn_cells(figure, plot);
     let cells: HashMap<&str, &CellResult<'_>> =
@@ -120,6 +121,7 @@ pub fn left_out(figure: &Figure, experiment: &Experiment<'_>) -> Vec<String> {
     let beyond = all.saturating_sub(shown.cells.len());
     let sampled = (beyond > 0)
         .then(|| format!("{beyond} of {all} cells, since a figure of so many shows a sample"));
+    // A sentence on the cells for which exact moments are asked for and not known.
     let without = shown.without_moments.clone();
     sampled.into_iter().chain(of_curves).chain(of_points).chain(without).collect()
 }

@@ -125,6 +125,8 @@ impl NativePlan {
         let from = Conditions { seed, replicate, start, rounds, copy: 0 };
         let clients = built.instance.round_clients(&from, StatedPrice::default());
         let instance = Some(built.instance.clone());
+        // No round of a user's own code takes too long. The half leaves room to add the seconds of now.
+        //
         // SAFETY: the clients keep their instance.
         let clients =
             unsafe { PythonClients::new(clients, instance, rounds, RoundClock::new(u64::MAX / 2)) };

@@ -80,6 +80,7 @@ impl RoundClock {
 
     /// Calls Rust from the code of a round, such as local steps, and returns what it returns; its time does not count.
     pub fn outside<T>(&self, call: impl FnOnce() -> T) -> T {
+        // It is 0 where no round is under way, as for clients that a user steps through: then nothing is counted.
         let thread = std::mem::take(&mut lock(&self.state).thread);
         let before = SECONDS.load(Ordering::Relaxed);
         let done = call();

@@ -89,6 +89,7 @@ impl CandidateRuns for StoredCandidates<'_> {
         }
         let points: Vec<(f64, &[f64])> =
             known.iter().map(|(weight, losses)| (*weight, losses.as_slice())).collect();
+        // What is below the levels is the p-value of the hypothesis that the sum is at most 0.
         let typical = LogMeans::over_instances(&points);
         let means = LogMeans::new(&points);
         typical.is_some_and(|typical| typical.above(0.0) < STOPPING_LEVEL)

@@ -1,5 +1,5 @@
 //! Figures as JSON, from which Python draws them: the values that the page draws, and its colours,
-//! dash patterns and markers.
+//! dash patterns and markers. `python/exactfed/_plot.py` reads the keys by their names.
 
 use super::left_out::{left_out, needs_linear_axis, stays_at_0};
 use exactfed::chart::{self, style};
@@ -101,6 +101,7 @@ fn series(series: &Series, settings: &SettingsOfCells<'_>) -> Value {
         series.points.iter().map(|point| number(of(point))).collect::<Vec<_>>()
     };
     let style = series.line.style();
+    // Each point stands at its index, by which the points that are chosen for markers are known.
     let places = (0..series.points.len()).map(|i| (i as f64, 0.0)).collect();
     let marked: Vec<usize> = if series.has_marks() {
         style::marked_points(places, style).into_iter().map(|(i, _)| i as usize).collect()

@@ -11,7 +11,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 /// The most names of curves in a list.
 const MOST_NAMED: usize = 6;
 
-/// Why no point of a cell is drawn.
+/// Why no point of a cell is drawn. The sentences on what is left out come in this order.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Reason {
     /// The x axis is a setting that the cell's algorithm does not have.

@@ -111,6 +111,7 @@ impl Follower for RunProgress {
         self.total.fetch_add(workload.work.operations, Relaxed);
     }
 
+    /// Drops lines for a terminal on how the run goes on: Python's `progress` shows it.
     fn message(&self, _text: &str) {}
 
     fn warning(&self, text: &str) {

@@ -1,4 +1,5 @@
 //! What pages state, as frames of numbers. What is not known is null.
+//! The names of the columns, and the words in them, are public: `python/exactfed/_results.py` documents them.
 
 use exactfed::evidence::claims::JudgedClaim;
 use exactfed::evidence::frontier::columns::{COLUMNS, FrontierValue, ReadPoint};

@@ -63,8 +63,8 @@ struct Attempt<'p> {
 }
 
 impl<'p> Attempt<'p> {
-    /// Begins to follow `own`, the run of this number before its first round, and starts the runs beside it. `start`
-    /// starts a run.
+    /// Begins to follow `own`, the run of this number before its first round, and starts the runs beside it by `start`.
+    /// An error if one of them has failed already, as the code of a custom algorithm can before its first round.
     fn new(
         prepared: &'p Prepared<'p>,
         run: u64,
@@ -122,7 +122,7 @@ impl<'p> Attempt<'p> {
     }
 
     /// Records the state of the run if this round is to be recorded. Returns whether another round is to follow: not
-    /// if the run has diverged, or all rounds are recorded.
+    /// if the run has diverged, or all rounds are recorded, of which round T is the last.
     ///
     /// # Errors
     /// If the observer interrupts the run, or the run contradicts itself.
@@ -137,6 +137,7 @@ impl<'p> Attempt<'p> {
                 return Err(Stopped::Interrupted);
             }
         }
+        // The numbers of recorded rounds increase, so that at most one of them is this round.
         while recorded.get(self.trace.rows()) == Some(&self.round) {
             self.record(own);
             if let Err(error) = self.sanity.check(&self.trace, own, self.scenario) {

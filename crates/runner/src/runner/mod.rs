@@ -36,7 +36,7 @@ pub use work::{RunWork, RunWorkCount, WorkRate};
 
 /// Is told what happens while cells are run, and may interrupt them.
 pub trait Observer: Sync {
-    /// This work was done since the last call.
+    /// This further work was done on some run. Any thread may call it, and the calls add up to all work that was done.
     fn worked(&self, _work: RunWork) {}
     /// This work will not be done, because a run diverged, or because a run of its cell failed or was interrupted.
     /// Observers that count the work take it off their total.
@@ -46,7 +46,7 @@ pub trait Observer: Sync {
     /// In this round of this run, numbered from 0, θ ceased to consist of finite numbers. Where only
     /// its square is too large for double precision, the run has diverged without that.
     fn not_finite(&self, _cell: &Cell, _run: u64, _round: u64) {}
-    /// Runs of a cell failed, so that it has no results.
+    /// Runs of a cell failed, so that it has no results. It is called once for the cell, with the first of these runs.
     fn failed(&self, _failed: &Failed<'_>) {}
     /// Whether to stop. Cells of which not all runs are computed are dropped. Each thread asks before every task and
     /// after every round of a run, so that the answer must be cheap.

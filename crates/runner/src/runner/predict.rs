@@ -40,8 +40,8 @@ fn burn_in(identity: &Identity) -> Option<u64> {
     }
 }
 
-/// The runs that the estimate of a built-in algorithm combines; `None` for an algorithm of whose rounds nothing is
-/// known.
+/// The runs that the estimate of a built-in algorithm combines; `None` for a custom algorithm, of whose rounds its
+/// terms say nothing.
 fn known_components(identity: &Identity) -> Option<Vec<Component>> {
     let components = identity.algorithm.components();
     if components.iter().any(|run| matches!(run.terms.variates, Variates::Unknown(_))) {

@@ -138,7 +138,8 @@ pub fn vector(all: &Averages, what: TimeAverage) -> Option<&[f64]> {
     all.iter().find(|(a, _)| *a == what).map(|(_, vector)| &vector[..])
 }
 
-/// The mean over the runs on one instance of each average that all of them have.
+/// The mean over the runs on one instance of each average that all of them have. A run that diverged has none, so that
+/// nothing is left of the instance then. A single run keeps its numbers to the bit.
 pub fn mean_averages(runs: &[Averages]) -> Averages {
     let Some((first, others)) = runs.split_first() else { return Averages::new() };
     let mut sums = first.clone();

@@ -76,9 +76,10 @@ impl CellResult<'_> {
         selected_by.map_or(&[][..], |by| &by.loss_changes)
     }
 
-    /// Whether nothing in the cell is random, neither oracle nor instance, coin nor cohort, so that all its runs are
-    /// equal: claims and rankings then compare numbers that have no error. Several instances are drawn, whether the
-    /// key `instances` asks for them or each replicate has its own. False for a custom algorithm.
+    /// Whether nothing in the cell is random, so that all its runs are equal: neither the oracle nor the instance, nor
+    /// when clients communicate or which take part. Claims and rankings then compare numbers that have no error.
+    /// Several instances are drawn, whether the key `instances` asks for them or each replicate has its own. False for
+    /// a custom algorithm.
     pub fn is_deterministic(&self) -> bool {
         let identity = &self.cell.identity;
         identity.oracle == Oracle::Exact

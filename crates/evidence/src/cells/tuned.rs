@@ -1,4 +1,6 @@
-//! Which settings are selected by the results of their candidates (`[tune]`).
+//! Which settings are selected by the results of their candidates (`[tune]`). The candidates of an algorithm at a point
+//! of the grid are a group. When the candidates of a group have been run, the one with the least mean loss is selected,
+//! and is run again on other draws: these fresh runs are what algorithms are compared by.
 
 use crate::cells::cost_sample::NoSample;
 use crate::cells::runs::{Grouping, Runs, TraceNeeds};

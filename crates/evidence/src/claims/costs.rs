@@ -193,7 +193,7 @@ impl CostCurve {
     /// target is not known.
     pub fn new(cell: &CellResult<'_>, metric: Quantity, reaching: &Reaching) -> Option<Self> {
         let goal = Goal::new(cell, metric, reaching)?;
-        // After a run has diverged no mean meets the target.
+        // Both samples end where the first run diverges: after that no mean meets the target.
         let costs = cell.samples(reaching.cost);
         let metrics = cell.samples(metric);
         if costs.is_empty() || metrics.is_empty() {
@@ -206,8 +206,8 @@ impl CostCurve {
         Some(Self::from_samples(samples, goal, cell.is_deterministic(), cell.runs.sample_size()))
     }
 
-    /// The curve of a cell with `n` replicates, from two samples at each recorded round: the costs of the replicates, and
-    /// their values of the metric. `fixed` says that nothing in its runs is random.
+    /// The curve of a cell with `n` replicates, from two samples at each recorded round: the costs of the replicates,
+    /// and their values of the metric. `fixed` says that nothing in its runs is random.
     fn from_samples(
         rounds: impl Iterator<Item = (MetricSample, MetricSample)>,
         goal: Goal,

@@ -156,7 +156,7 @@ impl<'a> Judge<'a> {
     }
 
     /// The label and the settings that distinguish a cell from the others of a selection, as text. Settings that are
-    /// `known` to readers from elsewhere are left out.
+    /// `known` to readers from elsewhere are left out. Empty if the selection says all of them.
     pub fn name(&self, cell: &CellResult<'_>, selection: &Selection, known: &[&str]) -> String {
         let known: Vec<&str> = fixed_keys(selection).chain(known.iter().copied()).collect();
         let details = setting_text::details(cell.cell, &known);

@@ -194,6 +194,7 @@ impl Judge<'_> {
                 }
                 // The expectation at the time of the sample.
                 let value = match at {
+                    // The expectation has as many rounds as the trace, unless it is a number or the runs diverged.
                     When::Stationary => {
                         let rounds = cell.runs.rounds(0).filter(|all| all.len() == expected.len());
                         mean(&expected[rounds.map_or(0, second_half)..])

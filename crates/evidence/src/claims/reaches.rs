@@ -76,6 +76,7 @@ impl<'a> Claim<'a> for &'a ClaimOf<ReachesKeys> {
             };
             let Some(limit) = limit else {
                 let Some(by) = self.prediction else { continue };
+                // A bound that has a value after the first round applies to the cell: the target is out of its reach.
                 let bound = judge.theory.bound(&cell.cell.id, by, 1);
                 if bound.is_some_and(|bound| bound.value.is_ok()) {
                     let reason = format!("{} never reaches the target", by.words());

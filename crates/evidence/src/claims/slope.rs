@@ -163,6 +163,7 @@ fn slope_of_metric(
     region: Region,
     farthest: &mut Option<f64>,
 ) -> Result<Evidence, NoEvidence> {
+    // A slope is taken at one time, so that each cell has one sample.
     let all: Vec<MetricSample> = group
         .iter()
         .map(|(_, cell)| samples(cell, claim.metric, claim.at).ok()?.pop())

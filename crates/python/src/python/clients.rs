@@ -354,6 +354,7 @@ impl PythonClients {
             CohortSize::Number(size) => (size.to_string(), usize::try_from(size).unwrap_or(0)),
             CohortSize::Fraction(part) => match Participation::Fraction(part).among(self.n) {
                 Participation::Clients(size) => (String::new(), size),
+                // A fraction that is not between 0 and 1 stays one.
                 Participation::Fraction(_) => (format!("{part:?}"), 0),
             },
         };

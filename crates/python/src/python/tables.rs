@@ -156,7 +156,8 @@ impl RankedRow<'_> {
     }
 }
 
-/// Every algorithm at each point of the grid, a row for each, from the best to the last.
+/// Every algorithm at each point of the grid, a row for each, from the best to the last; at each point those without a
+/// rank come after the others.
 pub fn ranking_of_all(experiment: &Experiment<'_>) -> PolarsResult<DataFrame> {
     let standings = &experiment.standings;
     let cells: HashMap<&str, &CellResult<'_>> =

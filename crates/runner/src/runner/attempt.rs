@@ -281,6 +281,7 @@ impl<'p> Prepared<'p> {
         runs: Range<u64>,
         observer: &dyn Observer,
     ) -> Result<Vec<Trace>, Stopped> {
+        // For tests of runs that panic.
         fault::strike(&self.cell.id);
         if runs.end - runs.start > 1 {
             return self.run_together(runs, observer);

@@ -24,8 +24,9 @@ struct InstancesPart {
     what: String,
 }
 
-/// The memory that the instances of these cells need, all of which exist at once: a part for each kind of data, whose
-/// key is the path of the setting that makes it large. Problems whose size only a file says are not counted.
+/// The memory that the instances of these cells need, all of which exist at once: a part for each kind of data, in no
+/// order, whose key is the path of the setting that makes it large. Problems whose size only a file says are not
+/// counted.
 pub fn of_instances(cells: &[&Cell]) -> Vec<MemoryPart> {
     // Each problem, with the most instances of it that a cell has: cells share them.
     let mut copies: HashMap<*const Spec, (&Spec, f64)> = HashMap::new();
@@ -188,6 +189,7 @@ mod tests {
         Plan::of_text(&text, &[])
     }
 
+    /// The bytes of the instances of a plan, and the parts of its runs on two threads.
     fn needs(plan: &Plan) -> (f64, Vec<MemoryPart>) {
         let cells: Vec<&Cell> = plan.cells.iter().collect();
         (of_instances(&cells).iter().map(|part| part.bytes).sum(), of_runs(&cells, 2))

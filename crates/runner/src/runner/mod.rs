@@ -140,8 +140,8 @@ struct QueuedRuns {
     runs: Range<u64>,
 }
 
-/// The tasks of all cells, the most expensive cells first, and what came of them so far. Threads take one task after
-/// another.
+/// The tasks of all cells, the most expensive cells first, so that no thread begins a long one when the others have
+/// none left; and what came of them so far. Threads take one task after another.
 struct Queue<'a> {
     cells: &'a [Prepared<'a>],
     tasks: Vec<QueuedRuns>,

@@ -126,8 +126,9 @@ struct BuiltInstance {
     optimum_search: Duration,
 }
 
-/// The number of the first replicate of fresh runs, and of the first of their instances if there are several.
-/// Candidates have the numbers below it, so that fresh runs share no draws with them.
+/// The number of the first replicate of fresh runs, and of the first of their instances if there are several. Fresh
+/// runs are those of the settings that were selected among candidates. Candidates have the numbers below it, so that
+/// fresh runs share no draws with the runs by which they were selected.
 pub const FRESH: u64 = MAX_REPLICATES / 2;
 
 /// The seed of the instance of this number among those of a cell, given a seed of the manifest: `seed` for the
@@ -160,8 +161,8 @@ pub fn stream_names(identity: &Identity, run: u64) -> (u64, u64) {
     }
 }
 
-/// Whether a cell measures a bias that noise would hide, so that each instance is built with
-/// its linearised twin.
+/// Whether a cell measures a bias that noise would hide, so that each instance is built with its linearised twin: the
+/// same draws of a field that is linearised at θ*.
 pub fn wants_twin(identity: &Identity) -> bool {
     identity.oracle == Oracle::Stochastic
         && identity.record.averages.contains(&TimeAverage::Bias)
@@ -188,6 +189,7 @@ impl Shared {
     fn new(cells: &[&Cell]) -> Self {
         let mut shared = Self::default();
         for Identity { problem, record, rounds, .. } in cells.iter().map(|cell| &cell.identity) {
+            // Settings are plain tables, so that each problem has a text.
             shared.problems.entry(address(problem)).or_insert_with(|| {
                 let text = toml::Value::try_from(&**problem).map(|v| v.to_string());
                 text.unwrap_or_default().into()
@@ -248,7 +250,7 @@ impl Files for FilesAndOptimum<'_> {
 ///
 /// # Errors
 /// Every instance that has no unique solution, and starts that do not fit, with the paths of
-/// settings in the manifest as their keys.
+/// settings in the manifest as their keys. A fault of an instance is there once for each cell that needs the instance.
 pub fn prepare<'a>(files: &dyn Files, cells: &[&'a Cell]) -> Result<Vec<Prepared<'a>>, Vec<Fault>> {
     prepare_knowing(files, &|_| None, cells)
 }

@@ -178,6 +178,7 @@ mod tests {
         }
     }
 
+    /// The second moment that is kept of each run, and the points around which second moments are.
     fn covariances(runs: &[Trace], on_instance: usize) -> (Vec<Vec<f64>>, Centres) {
         let (all, centres) = averages(runs, &BTreeSet::new(), on_instance);
         let moments = all.iter().map(|all| vector(all, TimeAverage::Covariance).unwrap().to_vec());

@@ -363,6 +363,7 @@ mod tests {
         Cost { communications, local_steps: 5 * communications, ..Cost::default() }
     }
 
+    /// A trace in two dimensions with rows at rounds 0, 1 and 7, each round of which is a communication.
     fn trace(outcome: Outcome) -> Trace {
         Trace {
             round: vec![0, 1, 7],
@@ -379,6 +380,7 @@ mod tests {
         }
     }
 
+    /// The runs of a cell on one instance that have these traces.
     fn runs(traces: impl IntoIterator<Item = Trace>, needs: &TraceNeeds) -> Runs {
         let traces = traces.into_iter().collect();
         Runs::new(traces, Grouping::ONE_INSTANCE, needs, &Prices::default())

@@ -28,6 +28,7 @@ pub struct DummyClaimKeys {
 }
 
 impl KindKeys<ClaimKeys> for DummyClaimKeys {
+    /// Notes what is wrong with the keys: the cells and the number.
     fn check(claim: &ClaimOf<Self>, table: &mut Checker<'_>) {
         table.selection("of", &claim.of);
         table.above("most", claim.most, 0.0);
@@ -39,6 +40,7 @@ impl<'a> Claim<'a> for &'a ClaimOf<DummyClaimKeys> {
         Some(ClaimedCells::new(&self.of))
     }
 
+    /// Tests the largest error of a run of each cell, as a part without sampling error.
     fn test(&self, judge: &Judge<'_>) -> Tested {
         let mut parts = Parts::default();
         for cell in judge.chosen(&self.of) {

@@ -11,11 +11,14 @@ use exactfed_runner::runner::prepare;
 /// What follows the problem and the algorithms in the manifest of these tests.
 const CLAIMS: &str = include_str!("tests-claims.toml");
 
+/// The plan of [`CLAIMS`] on cells with 300 replicates and 8 local steps at this step size.
 fn plan(step_size: &str) -> Plan {
     let text = wrong::manifest(300, "8") + CLAIMS;
     simulated::plan(text.replace("step-size = 0.1", &format!("step-size = {step_size}")))
 }
 
+/// The claims of a plan as they are judged at the level 5 % on runs of its cells, which are run here by an engine with
+/// this fault.
 pub fn judged(plan: &Plan, mutation: Mutation) -> Vec<JudgedClaim<'_>> {
     let cells: Vec<_> = plan.cells.iter().collect();
     let prepared = prepare(&plan.folder(), &cells).unwrap();

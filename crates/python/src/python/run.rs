@@ -71,6 +71,7 @@ impl RunProgress {
 }
 
 impl Observer for RunProgress {
+    /// Counts work that was done, for Python's `progress`.
     fn worked(&self, work: RunWork) {
         self.done.fetch_add(work.operations, Relaxed);
         self.steps.fetch_add(work.steps, Relaxed);
@@ -99,6 +100,7 @@ impl Observer for RunProgress {
         runs.runs += 1;
     }
 
+    /// Keeps a cell that failed with the reason, for a warning of Python at the end.
     fn failed(&self, failed: &Failed<'_>) {
         let Failed { cell, reason } = failed;
         let mut all = lock(&self.failed);

@@ -175,6 +175,8 @@ mod tests {
     use super::*;
     use crate::plan::Plan;
 
+    /// The plan of ten replicates of FedAvg on quadratics, after the replacement of a text by another for each pair of
+    /// `change`.
     fn plan(change: &[(&str, &str)]) -> Plan {
         let mut text = String::from(
             "title = \"t\"\nseed = 1\nreplicates = 10\n\n[problem.quadratic]\ndimension = 10\n\

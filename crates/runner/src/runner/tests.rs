@@ -8,6 +8,7 @@ use exactfed_core::algorithm::Spec;
 use exactfed_core::kernel::squared_distance;
 use exactfed_core::problem::arrays::NoFiles;
 
+/// The plan of the sample manifest on logistic regression with this number of replicates.
 fn plan(replicates: u64) -> Plan {
     Plan::of_text(LOGISTIC, &[&format!("replicates={replicates}")])
 }

@@ -257,7 +257,9 @@ impl CostCurve {
         (low.map_or(never, |round| round.cost), high)
     }
 
-    /// Evidence that the expected metric meets the target at some round that costs at most `limit` on average.
+    /// Evidence that the expected metric meets the target at some round that costs at most `limit` on average. The
+    /// estimate is the cost of the first round at which the mean meets it, infinite if none does. Support and
+    /// refutation are p-values: the smaller, the more the samples say.
     pub fn within(&self, limit: f64) -> Evidence {
         // Half of the level is for the last affordable round, the rest for the others.
         let paid: Vec<&RoundCost> = self.rounds.iter().filter(|r| r.cost <= limit).collect();

@@ -132,7 +132,7 @@ impl EstimateScale {
             (true, true) => 2.0 * (estimate - low).min(high - estimate) / (high - low),
             (true, false) => (estimate - low) / self.unit_of_room(low),
             (false, true) => (high - estimate) / self.unit_of_room(high),
-            // A cell whose runs diverged is compared with nothing and does not hold.
+            // A cell whose runs diverged is compared with nothing and does not hold: its p-value for support is 1.
             (false, false) if estimate.is_infinite() && evidence.support == 1.0 => -f64::INFINITY,
             (false, false) => return None,
         };

@@ -214,8 +214,8 @@ pub fn judged<'a>(
 }
 
 /// The indices of the part whose estimate is nearest to the end of its region, or farthest outside, and of the part
-/// with the least support, whose estimate the evidence `all` for the whole claim has. They are the same where no end of
-/// a region is known.
+/// with the least support (the largest p-value for it), whose estimate the evidence `all` for the whole claim has. They
+/// are the same where no end of a region is known.
 fn extremes(
     parts: &[(String, Evidence)],
     all: &Evidence,

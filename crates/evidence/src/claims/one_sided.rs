@@ -81,7 +81,8 @@ impl OneSided<'_> {
         let are_both_zero = evidence.estimate.is_nan();
         let is_without_factor = self.claim.factor == 1.0;
         if is_without_factor && self.is_upper && !are_both_zero {
-            // Further runs may differ, unless nothing in them is random.
+            // Both p-values are 1: nothing speaks for or against the claim. Further runs may differ, unless nothing in
+            // them is random.
             let error = if is_fixed { 0.0 } else { f64::NAN };
             return Evidence { error, support: 1.0, refute: 1.0, doubt, ..evidence };
         }

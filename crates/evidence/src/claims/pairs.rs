@@ -74,7 +74,8 @@ impl<'a> SameAxes<'a> {
 
 impl<'a> Judge<'a> {
     /// Pairs each left cell with all right cells that agree with it in the label and in the varied settings that both
-    /// have, except those that a selection fixes, with the settings that are zipped with them.
+    /// have. What a selection fixes need not agree, nor settings that are zipped with it. A cell may be in several
+    /// pairs.
     pub fn pairs<'s>(&self, left: &'s Selection, right: &'s Selection) -> Pairs<'a, 's> {
         let mut fixed: BTreeSet<&str> = fixed_keys(left).chain(fixed_keys(right)).collect();
         let zipped: Vec<&str> = fixed.iter().flat_map(|key| self.zipped_with(key)).collect();

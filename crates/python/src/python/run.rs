@@ -100,7 +100,7 @@ impl Observer for RunProgress {
         runs.runs += 1;
     }
 
-    /// Keeps a cell that failed with the reason, for a warning of Python at the end.
+    /// Keeps a cell that failed with the reason. At the end Python warns of it, or raises it if no cell has results.
     fn failed(&self, failed: &Failed<'_>) {
         let Failed { cell, reason } = failed;
         let mut all = lock(&self.failed);

@@ -98,9 +98,9 @@ struct Partial {
     failed: Option<(u64, String)>,
 }
 
-/// Runs the missing runs of all cells in `threads` tasks of the rayon pool in which it is called. Each complete cell
-/// goes to `keep`, in the thread that completed it; the first error of `keep` ends the run, and so does an observer
-/// that interrupts it, which is no error. Returns the cells that failed.
+/// Runs the missing runs of all cells on up to `threads` threads of the rayon pool in which it is called. Each complete
+/// cell goes to `keep`, in the thread that completed it; the first error of `keep` ends the run, and so does an
+/// observer that interrupts it, which is no error. Returns the cells that failed.
 ///
 /// # Errors
 /// What `keep` returned.

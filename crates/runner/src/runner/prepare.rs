@@ -131,8 +131,8 @@ struct BuiltInstance {
 /// fresh runs share no draws with the runs by which they were selected.
 pub const FRESH: u64 = MAX_REPLICATES / 2;
 
-/// The seed of the instance of this number among those of a cell, given a seed of the manifest: `seed` for the
-/// instance itself, or `noise-seed` for the noise of runs on it.
+/// The seed that the instance of this number of a cell has, derived from `seed`. If that is the manifest's `seed`, it
+/// is the seed by which the instance is built; if it is `noise-seed`, it is that of the noise of runs on the instance.
 fn seed_of_instance(identity: &Identity, seed: u64, number: u64) -> u64 {
     let RunKeys { instance, instances, fresh, .. } = &*identity.keys;
     let number = if *fresh { number + FRESH } else { number };

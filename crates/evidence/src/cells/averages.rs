@@ -91,7 +91,8 @@ fn has_bias_and_covariance(of_run: &Averages) -> bool {
 }
 
 /// Replaces the second moments around θ* of the estimates in these runs, which are all runs on one instance, by second
-/// moments around the mean of the runs. Runs without averages have diverged and are left out.
+/// moments around the mean of the runs. Runs without averages have diverged and are left out; all others must have
+/// stored their bias ([`has_bias_and_covariance`]).
 fn move_centre_to_mean(runs: &mut [Averages]) {
     let mut with_averages: Vec<&mut Averages> =
         runs.iter_mut().filter(|of_run| !of_run.is_empty()).collect();
@@ -113,8 +114,8 @@ fn move_centre_to_mean(runs: &mut [Averages]) {
     }
 }
 
-/// The mean of b_r b_sᵀ over pairs of different runs r ≠ s, as d · d entries row by row. One run has no such pair:
-/// the product of its own bias takes the place of the mean.
+/// The mean of b_r b_sᵀ over pairs of different runs r ≠ s, as d · d entries row by row, from the biases b_r and their
+/// `mean`. One run has no such pair: the product of its own bias takes the place of the mean.
 fn mean_products_of_pairs(biases: &[Vec<f64>], mean: &[f64]) -> Vec<f64> {
     let d = mean.len();
     let n = biases.len() as f64;

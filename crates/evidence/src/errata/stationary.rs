@@ -38,8 +38,8 @@ fn stationary_mean(step: f64, next: impl Fn(f64) -> [f64; 2], of: impl Fn(f64) -
     mean[half as usize]
 }
 
-/// The value of a function on a grid by linear interpolation. A place is the index of a point of the grid, and the
-/// fraction of the way from there to the next point.
+/// The value of a function on a grid by linear interpolation. A place is the index of a point of the grid, which is not
+/// the last one, and the fraction of the way from there to the next point.
 fn interpolate(values: &[f64], place: (usize, f64)) -> f64 {
     let (index, part) = place;
     (1.0 - part) * values[index] + part * values[index + 1]

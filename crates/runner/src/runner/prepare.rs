@@ -401,7 +401,8 @@ fn scenario(
     })
 }
 
-/// The start θ_0 on an instance, d numbers; `None` if it is the limit, which depends on the algorithm.
+/// The start θ_0 on an instance, d numbers; `None` if it is the limit, which depends on the algorithm. An offset is one
+/// from θ*, which the instance must know. A fault says that a point does not have d numbers.
 pub fn start_on(start: &Start, instance: &dyn Instance) -> Result<Option<Vec<f64>>, Fault> {
     let d = instance.dim();
     match start {

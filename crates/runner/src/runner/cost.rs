@@ -54,6 +54,8 @@ impl RunCost {
 }
 
 /// The operations of a cell: of all its runs and of what it takes in addition; `u64::MAX` if there are more than that.
+/// The recorded rounds are not listed, which takes long for many: an upper bound on their number counts, which is too
+/// large where logarithmic spacing puts several points on one round.
 pub fn operations(identity: &Identity) -> u64 {
     let rows = identity.record.points(identity.rounds);
     let run = RunCost::new(identity).of_rounds(identity.rounds, rows);
@@ -84,7 +86,7 @@ fn operations_of_round(identity: &Identity, problem: &ProblemCost) -> u64 {
     own.saturating_mul(runs).saturating_add(averages).saturating_add(mean)
 }
 
-/// The operations of a round of one of the runs that the estimate combines.
+/// The operations of a round of one of the runs that the estimate combines, for the clients that take part in it.
 fn operations_of_component(component: &Component, problem: &ProblemCost) -> u64 {
     let terms = &component.terms;
     let clients = usize::try_from(problem.clients).unwrap_or(usize::MAX);

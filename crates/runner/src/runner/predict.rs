@@ -74,7 +74,7 @@ pub fn runs_with_trajectory_moments(
 /// independent draws.
 ///
 /// # Errors
-/// Why there are none.
+/// Why there are none: what the problem lacks, or else that the moments do not close.
 pub fn independent_moments<'a>(
     facts: &'a dyn Facts,
     components: &'a [Component],
@@ -128,7 +128,8 @@ impl Prepared<'_> {
 }
 
 /// The stationary distribution of a cell with a custom algorithm, after each round of its cycle: rounds may repeat
-/// with a period. `None` for a built-in algorithm.
+/// with a period. It does not have the Lyapunov function, since nothing says what the control variates of a custom
+/// algorithm are. `None` for a built-in algorithm.
 ///
 /// # Errors
 /// Why there is none, or why it is not computed at this size.
@@ -141,7 +142,8 @@ pub fn cycle<'s>(cell: &Cell, scenario: &'s Scenario) -> Option<Result<Cycle<'s>
     if !cost.fits() {
         return Some(Err(NoMoments::Costly(cost)));
     }
-    Some(Cycle::new(program, &*scenario.instance, None).map_err(NoMoments::Unknown))
+    let variates = None;
+    Some(Cycle::new(program, &*scenario.instance, variates).map_err(NoMoments::Unknown))
 }
 
 /// lim E θ_t of a cell on an instance, d numbers; `None` where theory does not know it, or means do not converge.
@@ -182,7 +184,8 @@ fn find_convergence(cell: &Cell, scenario: &Scenario) -> bool {
             point.is_some_and(|point| deterministic::attracts(facts, update, &point))
         });
     }
-    moments::means_converge(facts, &components, fixed_steps(identity).is_some())
+    let per_step = fixed_steps(identity).is_some();
+    moments::means_converge(facts, &components, per_step)
 }
 
 /// The limits of E θ_t after each round of the cycle of a cell's rounds, d numbers each; one limit where rounds have
@@ -268,8 +271,8 @@ pub fn at_rest(
     Ok((phases, blocks))
 }
 
-/// What computes the exact moments of a custom algorithm's program on a cell's instance. What that costs is checked by
-/// [`check_exact_moments`].
+/// What computes the exact moments of a custom algorithm's program on a cell's instance, without the Lyapunov function,
+/// as for [`cycle`]. What that costs is checked by [`check_exact_moments`].
 ///
 /// # Errors
 /// Why the rounds are no program, or why its moments are not known.
@@ -278,7 +281,8 @@ fn moments_of_program<'p>(
     scenario: &'p Scenario,
 ) -> Result<ProgramMoments<'p>, NoMoments> {
     let program = program.as_ref().map_err(|why| NoMoments::Unknown(why.clone().into()))?;
-    ProgramMoments::new(program, &*scenario.instance, None).map_err(NoMoments::Unknown)
+    let variates = None;
+    ProgramMoments::new(program, &*scenario.instance, variates).map_err(NoMoments::Unknown)
 }
 
 /// Checks that the exact moments of a cell can be computed, within the bounds on their cost for

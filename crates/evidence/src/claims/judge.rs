@@ -171,8 +171,9 @@ impl<'a> Judge<'a> {
         with.flatten().map(|other| short(other))
     }
 
-    /// Adds a cell of this name for which theory has no prediction, with the reason. A bound whose conditions the cell
-    /// does not meet claims nothing of the cell, which is outside of the claim then; any other missing prediction
+    /// Adds a cell of this name for which theory has no prediction, with the reason. Theory must have been asked for
+    /// the prediction before: only then it knows that one was refused because of its cost. A bound whose conditions the
+    /// cell does not meet claims nothing of the cell, which is outside of the claim then; any other missing prediction
     /// leaves the cell untested.
     pub fn add_unpredicted(
         &self,

@@ -210,6 +210,7 @@ impl Judge<'_> {
                 parts.add(joined(&[&name, "diverged"]), Some(found), "");
                 continue;
             }
+            // Runs record averages over the rounds after the burn-in, and the prediction is for these.
             let Some(target) = self.theory.vector(&cell.cell.id, average, by, AveragedOver::Rounds)
             else {
                 self.add_unpredicted(cell, by, &name, &mut parts);

@@ -97,6 +97,7 @@ fn diff(
         let judge_claims = true;
         let compared = cli::compare_sides(&a, &b, classes, Options::default(), judge_claims)?;
         let text = compared.render(DiffFormat::Text)?;
+        // The page is not written to a file here, relative to which it could have addresses of other pages.
         let html = compared.render(DiffFormat::Html(compared.drawn(None)))?;
         let json = compared.render(DiffFormat::Json)?;
         Ok((text, html, json, compared.code() as u8))

@@ -67,7 +67,8 @@ impl NativePlan {
         &self.plan.experiment
     }
 
-    /// The paths of the data files, in the folder of the manifest, by the hashes of their bytes.
+    /// The paths of the data files, in the folder of the manifest, by the hashes of their bytes: executors send the
+    /// files to their workers by these hashes.
     #[getter]
     fn files(&self) -> BTreeMap<String, PathBuf> {
         let base = Path::new(&self.source.name).parent().unwrap_or(Path::new(""));
@@ -75,7 +76,7 @@ impl NativePlan {
         files.map(|(path, hash)| (hash.clone(), base.join(path))).collect()
     }
 
-    /// The kinds of the algorithms that are defined outside of exactfed.
+    /// The kinds of the algorithms that are defined outside of exactfed, whose code executors send to their workers.
     #[getter]
     fn algorithms(&self) -> Vec<String> {
         let known = self.plan.source.algorithms.iter();

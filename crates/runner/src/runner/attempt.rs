@@ -40,8 +40,9 @@ fn is_coupled(identity: &Identity) -> bool {
     identity.record.metrics.contains(&Metric::SqCoupling)
 }
 
-/// What belongs to a run under way: the runs beside it on the same draws, what is measured of it, and its trace so
-/// far. The run itself is not in here, since several runs may go together in one object; methods take it as `own`.
+/// What belongs to a run under way: its companions, which are further runs on the same draws (`twin` and `coupled`),
+/// what is measured of it, and its trace so far. The run itself is not in here, since several runs may go together in
+/// one object; methods take it as `own`.
 struct Attempt<'p> {
     prepared: &'p Prepared<'p>,
     scenario: &'p Scenario,
@@ -63,8 +64,8 @@ struct Attempt<'p> {
 }
 
 impl<'p> Attempt<'p> {
-    /// Begins to follow `own`, the run of this number before its first round, and starts the runs beside it by `start`.
-    /// An error if one of them has failed already, as the code of a custom algorithm can before its first round.
+    /// Begins to follow `own`, the run of this number before its first round, and starts its companions by `start`. An
+    /// error if one of these runs has failed already, as the code of a custom algorithm can before its first round.
     fn new(
         prepared: &'p Prepared<'p>,
         run: u64,
@@ -103,7 +104,7 @@ impl<'p> Attempt<'p> {
         Ok(attempt)
     }
 
-    /// Follows `own`, which has made a round: the runs beside it make theirs, and the averages take the round in.
+    /// Follows `own`, which has made a round: its companions make theirs, and the averages take the round in.
     fn follow(&mut self, own: &dyn Run) -> Result<(), Stopped> {
         self.twin.iter_mut().chain(&mut self.coupled).for_each(|other| other.round());
         self.check(own)?;
@@ -112,7 +113,7 @@ impl<'p> Attempt<'p> {
         Ok(())
     }
 
-    /// An error if the run or one beside it failed, as custom algorithms can.
+    /// An error if the run or a companion failed, as custom algorithms can.
     fn check(&self, own: &dyn Run) -> Result<(), Stopped> {
         let runs = [Some(own), self.twin.as_deref(), self.coupled.as_deref()];
         match runs.into_iter().flatten().find_map(|run| run.failure()) {
@@ -224,7 +225,7 @@ impl<'p> Prepared<'p> {
             let instance = identity.instance_of(next);
             let rest =
                 (next..all).take_while(|run| identity.instance_of(*run) == instance).count() as u64;
-            // The most runs that go together: those with runs beside them go alone.
+            // The most runs that go together: those with companions go alone.
             let together = if wants_twin(identity) || is_coupled(identity) {
                 1
             } else {

@@ -19,12 +19,12 @@ use exactfed_core::problem::{ProblemCost, RecordCost, RecordsCost, RecordsOf, ve
 pub const CELL: u64 = 1_000_000;
 /// The operations of a round in addition to its clients.
 const ROUND: u64 = 200;
-/// The operations of a client in a round in addition to its vectors and its oracle calls.
+/// The operations of a client in a round in addition to its vectors and its gradients.
 const CLIENT: u64 = 20;
 /// The operations of a recorded round in addition to its metrics.
 const ROW: u64 = 500;
-/// How many calls an oracle call counts as where no kernel keeps vectors in registers: with mini-batches, proximal
-/// terms, and control variates that are measured.
+/// How many times the operations of a gradient count where no kernel keeps vectors in registers: with mini-batches,
+/// proximal terms, and control variates that are measured.
 const WITHOUT_KERNEL: u64 = 2;
 
 /// The operations of the parts of each run of a cell.
@@ -126,7 +126,7 @@ fn operations_of_metric(metric: Metric, problem: &ProblemCost) -> u64 {
         MeasuredOn::Clients | MeasuredOn::Variates => problem.clients.saturating_mul(d),
         MeasuredOn::Features => d.saturating_mul(d),
         MeasuredOn::Field => problem.field,
-        // Without records an objective has a formula that costs as much as a mean field.
+        // Without records an objective counts as much as a mean field.
         MeasuredOn::Objective if problem.records.is_none() => problem.field,
         MeasuredOn::Objective => pass(RecordsOf::Clients, |one| one.suboptimality),
         MeasuredOn::Loss(of) => pass(of, |one| one.loss),

@@ -138,13 +138,13 @@ fn bytes_of_run(identity: &Identity, n: f64, d: f64) -> f64 {
     let mut client = 0.0;
     for component in identity.algorithm.components() {
         let vectors = if component.terms.variates == Variates::None { 1.0 } else { 3.0 };
-        // 64 bytes for a client's numbers beside its stream and its vectors.
+        // 64 bytes for a client's numbers in addition to its stream and its vectors.
         client += size_of::<Stream>() as f64 + 64.0 + 8.0 * d * vectors;
     }
     let coupled = identity.record.metrics.contains(&Metric::SqCoupling);
-    let beside = 1 + usize::from(coupled) + usize::from(wants_twin(identity));
+    let runs = 1 + usize::from(coupled) + usize::from(wants_twin(identity));
     let corrections = identity.record.metrics.contains(&Metric::Lyapunov);
-    n * (client * beside as f64 + if corrections { 8.0 * d } else { 0.0 })
+    n * (client * runs as f64 + if corrections { 8.0 * d } else { 0.0 })
 }
 
 /// The bytes of a run's trace in d dimensions, and of its copy on the way to the store.

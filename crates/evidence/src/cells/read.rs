@@ -14,7 +14,7 @@ use std::sync::Arc;
 
 /// Reads the results of these cells of a plan: returns the cells that have results, with what `needs` asks for of their
 /// runs, and the cells without results, both in the order of the cells. Exact biases are not among it: they are `None`
-/// until [`add_biases`](crate::predictions::instances::add_biases) has computed them.
+/// until `add_biases` of the predictions has computed them.
 ///
 /// # Errors
 /// If results are damaged; the error of the first such cell.

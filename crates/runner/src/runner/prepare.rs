@@ -300,8 +300,8 @@ pub fn prepare_knowing<'a>(
     all_or_wrong(prepared)
 }
 
-/// The instance with this key, which is among the `built` ones; or what is wrong with it, under the path of the setting
-/// in the manifest at which a cell that needs it is told so.
+/// The instance with this key, which is among the `built` ones; or what is wrong with it, with the path of a setting in
+/// the manifest by which the cell asks for the instance.
 fn built_instance(
     built: &HashMap<InstanceKey, Result<BuiltInstance, Fault>>,
     key: &InstanceKey,

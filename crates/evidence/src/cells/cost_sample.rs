@@ -89,8 +89,8 @@ pub fn column<'t>(trace: &'t Trace, quantity: Quantity, prices: &Prices) -> Cow<
     }
 }
 
-/// The mean of each `size` successive values: those of the runs on one instance. With a size of 1, the values with the
-/// bits that they have.
+/// The mean of each `size` successive values, which are the values of the runs on one instance. With a size of 1, the
+/// values with the bits that they have.
 pub fn means(values: &[f64], size: usize) -> impl Iterator<Item = f64> {
     values.chunks(size.max(1)).map(|some| if some.len() == 1 { some[0] } else { mean(some) })
 }

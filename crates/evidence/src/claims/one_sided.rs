@@ -98,7 +98,7 @@ impl<'a> Claim<'a> for OneSided<'a> {
     }
 
     /// Tests each cell or pair of cells at each time of the claim, as a part: that the logarithm of the ratio of means
-    /// is on the right side of that of the factor.
+    /// is at most, or at least, the logarithm of the factor.
     fn test(&self, judge: &Judge<'_>) -> Tested {
         let factor = self.claim.factor;
         let limit = libm::log(factor);

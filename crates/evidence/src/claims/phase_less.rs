@@ -190,10 +190,10 @@ impl PhaseLessKeys {
         unknown.unwrap_or(SquareComparison::Ratio(ratio))
     }
 
-    /// The square that decides the claim on the instance of this seed: the worst one of the share of the squares for
-    /// which the claim must hold, with its place as text. Squares are ordered by their ratios of costs, so that those
-    /// that support the claim come first and those that refute it last; those of unknown ratio are in between, and
-    /// decide only if the others do not. `None` if the region has no square.
+    /// The square that decides the claim on the instance of this seed, with its place as text. Squares are ordered by
+    /// their ratios of costs: first squares that support the claim, then squares of unknown ratio, then squares that
+    /// refute it. The last square of the share for which the claim must hold decides, so that an unknown one decides
+    /// only if the others do not. `None` if the region has no square.
     fn deciding(&self, phase: &ComputedPhase<'_>, seed: u64) -> Option<(String, SquareComparison)> {
         let squares = phase
             .squares

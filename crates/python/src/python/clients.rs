@@ -50,7 +50,7 @@ pub struct PythonClients {
 }
 
 impl PythonClients {
-    /// The clients of a run of so many rounds, for Python.
+    /// The clients of a run of this number of rounds, for Python.
     ///
     /// # Safety
     /// What they refer to must exist until [`Self::end`] has returned, or be `instance`.

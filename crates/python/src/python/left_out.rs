@@ -127,7 +127,7 @@ pub fn left_out(figure: &Figure, experiment: &Experiment<'_>) -> Vec<String> {
 }
 
 /// Whether the x axis of a figure over a setting is logarithmic although cells have values of 0 or less, which have no
-/// place on it: a figure that a user draws in place of those of the manifest then gets a linear axis.
+/// place on it: a figure that a user defines in place of the manifest's figures then gets a linear axis.
 pub fn needs_linear_axis(figure: &Figure, experiment: &Experiment<'_>) -> bool {
     let (Body::Plot(plot), Some(shown)) = (&figure.body, &figure.exploration) else {
         return false;

@@ -135,8 +135,8 @@ impl NativePlan {
     }
 
     /// The cells of all stages as a frame, with their state in the results folder `out`, and with the seconds that each
-    /// takes on so many `threads`, which are measured now; or without `threads` with their operations, which are
-    /// counted.
+    /// takes on this number of `threads`, which are measured now; or without `threads` with the operations of each,
+    /// which are counted.
     fn frame(&self, py: Python<'_>, out: PathBuf, threads: Option<usize>) -> PyResult<NativeFrame> {
         let plan = self.following(py, out.clone())?.plan;
         let made = move || {

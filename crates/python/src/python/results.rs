@@ -261,8 +261,8 @@ impl NativeResults {
         Ok(self.analysed(py)?.html.clone())
     }
 
-    /// Writes the reports of all experiments in the results folder into `out`, in these formats, with figures that are
-    /// so many inches wide. Returns what could not be reported, and the claims that did not end as expected.
+    /// Writes the reports of all experiments in the results folder into `out`, in these formats, with figures of this
+    /// width in inches. Returns what could not be reported, and the claims that did not end as expected.
     fn report(
         &self,
         py: Python<'_>,

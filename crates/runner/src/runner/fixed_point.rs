@@ -80,7 +80,7 @@ pub(super) fn fixed_point(cell: &Cell, instance: &dyn Instance) -> Option<Vec<f6
             }
             facts.optimum().to_vec()
         } else if terms.progress_weights(facts.clients(), None).is_some() {
-            // Weights and server step are not those of a mean by shares.
+            // FedNova weighs the clients otherwise than by their shares, and changes the server step.
             moments::fixed_point(facts, &Component { weight: 1.0, terms: terms.clone(), copy: 0 })?
         } else if part && facts.unequal_shares().is_some() {
             // The mean of a part of the clients is no fixed linear map of theirs.

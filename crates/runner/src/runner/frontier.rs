@@ -224,9 +224,9 @@ fn start_of_search(
 /// The most rounds of a custom algorithm that are traced to find out how they repeat.
 const TRACED: u64 = 1000;
 
-/// The rounds of a frontier's algorithms on an instance, in the order of the manifest, and those of SGD after them where
-/// the manifest does not name it. The rounds of a custom algorithm are traced on the instance when the search asks for
-/// them, so that they are of its number of clients.
+/// The rounds of a frontier's algorithms on an instance, in the order of the manifest, and the rounds of SGD after them
+/// where the manifest does not name it. The rounds of a custom algorithm are traced on the instance when the search
+/// asks for them, so that they are rounds of its clients.
 pub(super) fn known_rounds(
     plan: &Plan,
     frontier: &Frontier,

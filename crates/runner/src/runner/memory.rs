@@ -64,8 +64,8 @@ pub fn of_instances(cells: &[&Cell]) -> Vec<MemoryPart> {
 }
 
 /// The memory that running these cells on a number of threads needs in addition to their instances: a run on each
-/// thread, and the traces and averages of unfinished cells. Each part is that of the cell which needs most of it,
-/// under the path of a setting that makes it large.
+/// thread, and the traces and averages of unfinished cells. Each part is what the cell needs which needs most of it,
+/// under the path of a setting that makes it large; a part of which no cell needs anything is left out.
 pub fn of_runs(cells: &[&Cell], threads: usize) -> Vec<MemoryPart> {
     // N and d of each problem; 0 where only a file says them, so that nothing is counted.
     let mut sizes: HashMap<*const Spec, (f64, f64)> = HashMap::new();

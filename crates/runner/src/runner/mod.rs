@@ -34,7 +34,7 @@ use std::time::{Duration, Instant};
 pub use timing::{MeasuredTask, TaskTime};
 pub use work::{RunWork, RunWorkCount, WorkRate};
 
-/// Is told what happens while cells are run, and may interrupt them.
+/// Gets reports of what happens while cells are run, and may interrupt them.
 pub trait Observer: Sync {
     /// This further work was done on some run. Any thread may call it, and the calls add up to all work that was done.
     fn worked(&self, _work: RunWork) {}

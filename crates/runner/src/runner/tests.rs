@@ -123,8 +123,8 @@ fn the_limit_of_a_corrected_run_is_the_optimum() {
     }
 }
 
-/// Another seed of the noise changes the noise of each run and no instance. The noise is that of a
-/// manifest with this seed.
+/// Another seed of the noise changes the noise of each run and no instance. A manifest whose `seed` is this seed has
+/// the same noise.
 #[test]
 fn the_noise_has_a_seed_of_its_own() {
     let traces = |overrides: &str| {

@@ -96,10 +96,11 @@ enum Recorded {
 }
 
 impl Prepared<'_> {
-    /// Measures how long a task of the cell takes, in the threads of the pool in which it is called: the times of one
-    /// round and of more rounds give the time of a round and that of the start, and recording all rounds that of a
-    /// recorded round. The number of rounds is doubled until they take long enough to be measured, or a run diverges.
-    /// `None` if a run fails or diverges in its first round, or no run is missing.
+    /// Measures how long the first task of the cell takes, in the threads of the pool in which it is called. The times
+    /// of one round and of more rounds give the time of a round and the time of the start; what it takes longer to
+    /// record all rounds gives the time of a recorded round. The number of rounds is doubled until they take long
+    /// enough to be measured, or a run diverges. `None` if a run fails or diverges in its first round, or no run is
+    /// missing.
     pub fn measure(&self) -> Option<MeasuredTask> {
         let runs = self.tasks().into_iter().next()?;
         let number_of_runs = runs.end - runs.start;
@@ -107,7 +108,7 @@ impl Prepared<'_> {
         let (one_round, trace) = self.time_of_rounds(&runs, 1, Recorded::All)?;
         let mut rounds = 1;
         let mut all_rounds = one_round;
-        // The time of one round contains that of the start, so two are the least.
+        // The time of one round contains the time of the start, so that two rounds are the least.
         while (all_rounds < SHORTEST || rounds == 1) && rounds < most {
             let more = (2 * rounds).min(most);
             let Some((time, _)) = self.time_of_rounds(&runs, more, Recorded::FirstAndLast) else {

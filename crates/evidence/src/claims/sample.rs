@@ -245,10 +245,13 @@ pub enum NoEvidence {
     Unresolved,
 }
 
-/// Evidence that log(mean a / mean b) lies in a region.
+/// Evidence that log(mean a / mean b) lies in a region. If both means are 0, whatever the region is, the claim holds,
+/// and the estimate is NaN. For samples over several instances it is evidence on a typical instance
+/// ([`log_combination`]).
 ///
 /// # Errors
-/// Why there is none: both means are infinite, one is no number or negative, or both may be 0.
+/// Why there is none: both means are infinite, one is no number or negative, or both may be 0 as far as the replicates
+/// show.
 pub fn log_ratio(
     a: &MetricSample,
     b: &MetricSample,
@@ -303,7 +306,9 @@ fn unresolved_ratio(a: &MetricSample, b: &MetricSample, region: Region) -> Optio
     }
 }
 
-/// Evidence that Σ w_j log E x_j lies in a region, from pairs of a weight w_j and a sample: a slope or a ratio.
+/// Evidence that Σ w_j log E x_j lies in a region, from pairs of a weight w_j and a sample: a slope or a ratio. Samples
+/// are paired: value i of each is of the run or the instance with the same number. From several samples over several
+/// instances it is evidence on Σ w_j E log x_j, which is about a typical instance.
 ///
 /// # Errors
 /// Why there is none: a mean is not finite or not above 0, or may be 0.

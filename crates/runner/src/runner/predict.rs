@@ -255,7 +255,8 @@ pub fn at_phases(cell: &Cell, scenario: &Scenario, phases: &[f64], rounds: &[u64
 }
 
 /// The stationary moments of a cell after each round of its cycle, and the blocks of the covariance at the end of the
-/// cycle. If the estimate is an average over rounds, there is one set of moments, the mixture of all.
+/// cycle. If the estimate is an average over rounds, there is one set of moments, the mixture of all: that the average
+/// varies less than the iterates is not taken into account.
 ///
 /// # Errors
 /// Why there are none.

@@ -305,8 +305,8 @@ mod tests {
         assert!((PAIR.closed_bias(step, steps) - exact).abs() < 1e-13);
         // Proposition 2 corrected: −γ, and the sum over h = 0..H−1 with H − 1 − h factors.
         let sum = |a: f64| (0..3).map(|h| (1.0 - step * a).powi(2 - h)).sum::<f64>();
-        let mended = PAIR.mean_over(step, steps, |a| step * a * sum(a));
-        assert!((mended - exact).abs() < 1e-13);
+        let corrected = PAIR.mean_over(step, steps, |a| step * a * sum(a));
+        assert!((corrected - exact).abs() < 1e-13);
         let [literal, restored] = [1.0, -step].map(|factor| proposition_2(factor).printed);
         assert!((literal + 0.15 / 0.35).abs() < 1e-12, "{literal}");
         assert!((restored / exact - 1.0).abs() > 0.4, "{restored} {exact}");

@@ -24,7 +24,9 @@ pub struct OverviewPages {
 }
 
 impl OverviewPages {
-    /// The pages on these experiments. Smoke experiments are on the index where there are no others.
+    /// The pages on these experiments. Smoke experiments are on the index where there are no others. The coverage and
+    /// the errata count the claims of all experiments, also of smoke experiments; the guide and the lists of claims and
+    /// disagreements are on the experiments of the index.
     pub fn new(entries: Vec<IndexEntry>) -> Self {
         let claims: Vec<&ClaimText> = entries.iter().flat_map(|entry| &entry.claims).collect();
         let coverage = Coverage::new(&claims);

@@ -25,7 +25,7 @@ pub struct IndexEntry {
     /// The problems of those of its frontiers that the page *Which algorithm, when?* shows (key `guide`); empty if it
     /// shows none.
     pub(super) guide: Vec<GuideProblem>,
-    /// Its first map of the best algorithm, as SVG.
+    /// Its first map of the best algorithm (`[[phase]]`), as SVG; `None` if the manifest has none.
     pub(super) map: Option<String>,
 }
 
@@ -58,7 +58,8 @@ pub struct Card {
 }
 
 impl IndexEntry {
-    /// The entry of an experiment, whose texts and drawings are taken from its page.
+    /// The entry of an experiment, whose texts and drawings are taken from its page, but for the thumbnail, which is
+    /// drawn here.
     pub fn new(experiment: &Experiment<'_>, page: Page) -> Self {
         let plan = experiment.plan;
         let manifest = &plan.manifest;
@@ -104,14 +105,16 @@ impl IndexEntry {
     }
 }
 
-/// The kinds of the problems of an experiment's cells and of its frontiers.
+/// The kinds of the problems of an experiment's cells, candidates of tuning among them, and of its frontiers. The
+/// search of the index finds the experiment by them.
 fn problem_kinds(plan: &Plan) -> BTreeSet<String> {
     let of_cells = plan.all_cells().map(|cell| cell.identity.problem.kind());
     let of_frontiers = plan.frontier_problem.iter().map(|problem| problem.kind());
     of_cells.chain(of_frontiers).map(str::to_owned).collect()
 }
 
-/// The kinds of the algorithms of an experiment's cells and of its frontiers.
+/// The kinds of the algorithms of an experiment's cells, candidates of tuning among them, and of its frontiers. A
+/// reader of the index chooses experiments by them.
 fn algorithm_kinds(plan: &Plan) -> BTreeSet<String> {
     let of_cells = plan.all_cells().map(|cell| cell.identity.algorithm.kind());
     let frontiers = plan.manifest.frontier.iter().flat_map(|frontier| &frontier.algorithms);

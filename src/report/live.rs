@@ -45,15 +45,17 @@ impl Writer {
     /// on.
     ///
     /// # Errors
-    /// If there is a file in the place of the status that no run wrote.
+    /// If there is a file in the place of the status that no run wrote, or the list of what reports wrote cannot be
+    /// written.
     pub fn begin_live(&mut self, experiments: BTreeSet<String>) -> Result<(), Error> {
         self.owned.claim(&self.out.join(STATUS), &[])?;
         *lock(&self.live) = Some(LiveVersions::new(experiments));
         Ok(())
     }
 
-    /// Writes the status that the bars show, unless the run has ended: how far the run is, which serialises as a JSON
-    /// object, and the versions of the pages.
+    /// Writes the status that the bars show: how far the run is (`run`, which serialises as a JSON object; the script
+    /// `live.js` reads its keys), and the versions of the pages. Writes nothing before [`Self::begin_live`] and after
+    /// [`Self::end_live`].
     ///
     /// # Errors
     /// If it cannot be written.
@@ -93,8 +95,8 @@ impl Writer {
         }
     }
 
-    /// Removes the bars of pages that were not written again, and the status. Pages that are open
-    /// notice that it is gone, and reload themselves.
+    /// Removes the bars of pages that were not written again since [`Self::end_bars`], and the status. Pages that are
+    /// open notice that it is gone, and reload themselves. Does nothing without a run that [`Self::begin_live`] began.
     ///
     /// # Errors
     /// If a file cannot be written or removed.
@@ -121,7 +123,8 @@ impl Writer {
     }
 }
 
-/// A page with the HTML `bar` as its last element, and with the right to load what the bar needs.
+/// A page with the HTML `bar` as its last element, and with the right to load what the bar needs. [`without_bar`] makes
+/// the page of before from it again.
 fn with_bar(page: &str, bar: &str) -> String {
     let page = page.replacen(SCRIPTS, SCRIPTS_OF_BAR, 1);
     let Some((before, after)) = page.rsplit_once(END) else { return page };

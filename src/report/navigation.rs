@@ -33,7 +33,8 @@ fn page_file(page: &str, language: &str) -> String {
 /// The text of a page whose navigation bar has links to `places` and no others: which pages about all experiments there
 /// are is not known before the pages of all experiments are written, so that a page gets its links later. `up` leads
 /// from the page to the folder of the reports, and `here` is the name of the page itself if it is one of `places`. A
-/// page without a navigation bar stays as it is.
+/// page without a navigation bar, as in Markdown, stays as it is. The bar is found by its beginning, which
+/// `templates/parts.html` writes in these words.
 pub fn with_navigation(text: &str, up: &str, here: &str, places: &[&PageLink]) -> String {
     let begin = "<nav class=\"pages\" aria-label=\"Pages\">";
     let Some((before, rest)) = text.split_once(begin) else { return text.to_owned() };

@@ -15,7 +15,9 @@ pub fn csv(figure: &Figure) -> String {
     }
 }
 
-/// The text for a figure of curves: a line for each point of each line in each panel.
+/// The text for a figure of curves: a line for each point of each line in each panel, also of predictions and reference
+/// lines. `n` is the size of the sample of a point, 0 for a point that is not of a sample; `diverged` counts the runs
+/// of the curve that diverged, and is the same in all its lines.
 fn curves(panels: &[Panel]) -> String {
     let mut out = String::from("panel,series,role,x,y,low,high,n,diverged\n");
     for panel in panels {
@@ -36,8 +38,8 @@ fn curves(panels: &[Panel]) -> String {
     out
 }
 
-/// The text for a figure of maps: a line for each square. A dense map, which is the only one of its figure, has a CSV
-/// of its own, with other columns.
+/// The text for a figure of maps: a line for each square that has results; maps of stability and maps of rankings have
+/// different columns. A dense map, which is the only one of its figure, has a CSV of its own, with other columns still.
 fn squares(maps: &[Map]) -> String {
     if let Some(dense) = maps.iter().find_map(|map| map.dense.as_ref()) {
         return dense.csv.clone();
@@ -75,7 +77,7 @@ fn squares(maps: &[Map]) -> String {
     out
 }
 
-/// The shortest digits that are this number again; nothing for no number.
+/// The shortest digits that are this number again; empty for NaN, which stands for a value that does not exist.
 fn exact_number(value: f64) -> String {
     if value.is_nan() { String::new() } else { format!("{value:?}") }
 }

@@ -7,8 +7,10 @@ use crate::evidence::table::FinalsColumns;
 use crate::stats::mean;
 use std::io::{self, Write};
 
-/// Writes `summary.csv`, for programs: a line for each cell with its settings, the summary of its main quantity and the
-/// means of further quantities at the last round, and its digest. A number that does not exist is empty.
+/// Writes `summary.csv`, for programs: a line for each cell with results, with its settings, the summary of its main
+/// quantity and the means of further quantities at the last round, and its digest. A number that does not exist is
+/// empty, as all of these means are where a run diverged. The columns `n` and `diverged` count runs, also where the
+/// means are over instances.
 ///
 /// # Errors
 /// If it cannot be written.

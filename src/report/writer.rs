@@ -29,16 +29,18 @@ use std::fs;
 use std::path::{Component, Path, PathBuf};
 use std::sync::Mutex;
 
-/// Writes the pages of experiments, in sequence or in parallel, and then an index of all, so that
-/// only a few experiments are in memory at the same time.
+/// Writes the pages of experiments, in sequence or in parallel ([`Writer::page`]), and then the pages about all
+/// experiments ([`Writer::index`]), so that only a few experiments are in memory at the same time. While a run goes on,
+/// both are written again and again.
 pub struct Writer {
     pub(super) templates: Templates,
     pub(super) out: PathBuf,
     pub(super) owned: Owned,
     formats: Vec<Format>,
-    /// Width of figures for papers.
+    /// Width of figures for papers (PDF, PNG and `.paper.svg`), which a caller may set; figures of pages have another.
     pub inches: f64,
-    /// Whether pages show the cells of their manifests and nothing else that results contain.
+    /// Whether pages show the cells of their manifests and nothing else that results contain, as `reproduce` wants it.
+    /// The writer does not read it: whoever analyses an experiment for [`Writer::page`] leaves the rest out.
     pub of_manifests: bool,
     /// The pages about all experiments to which the pages of experiments link; `None` until an index was written.
     linked: Mutex<Option<Vec<&'static PageLink>>>,
@@ -69,6 +71,8 @@ impl Writer {
             linked: Mutex::default(),
             live: Mutex::default(),
         };
+        // The pages of experiments are claimed when they are written, the pages about all experiments now, before work
+        // is done for them.
         for (file, _) in page_files().filter(|(file, _)| writer.writes(file)) {
             let page = writer.out.join(file);
             if page.exists() {
@@ -104,6 +108,7 @@ impl Writer {
 
     /// Writes the folder of an experiment: its page with tables and figures, and the files for other programs, among
     /// them what a later `diff` compares ([`RECORD`], [`FINALS`]). Removes the tables that the page no longer has.
+    /// Returns what [`Self::index`] needs of the experiment. Several threads may call it, for different experiments.
     ///
     /// # Errors
     /// If a file cannot be written, or an analysis text is not a template.
@@ -135,6 +140,7 @@ impl Writer {
             self.owned.write(&folder.join(FRONTIER), text.as_bytes())?;
             tables.insert(FRONTIER.to_owned());
         }
+        // A frontier.csv of a manifest that no longer has a frontier is among the files that go.
         sweep(&self.owned, &folder, is_table, &tables)?;
         let [summary, finals] = ["summary.csv", FINALS].map(|file| folder.join(file));
         // `write_record` writes FINALS, and returns the text of RECORD.
@@ -149,7 +155,8 @@ impl Writer {
     }
 
     /// Writes the drawings and the values of an experiment's figures to `folder`: as SVG, as CSV, and in the formats
-    /// for papers. Removes the files of figures that the experiment no longer has.
+    /// for papers. Removes the files of figures that the experiment no longer has. Of a figure that it has, files in
+    /// formats that are not wanted this time stay as an earlier report wrote them.
     fn write_figures(
         &self,
         folder: &Path,
@@ -172,7 +179,9 @@ impl Writer {
         sweep(&self.owned, folder, is_figure, &wanted)
     }
 
-    /// Writes the page of the experiment of this name in Markdown and HTML, as far as these formats are wanted.
+    /// Writes the page of the experiment of this name in Markdown and HTML, as far as these formats are wanted. The
+    /// page in HTML links to the pages about all experiments that the last index had; before there was one, to none:
+    /// [`Self::link_reports`] adds the links.
     fn write_report(&self, experiment: &str, page: &Page) -> Result<(), Error> {
         let up = "../".repeat(experiment.split('/').count());
         let values = Value::from(Serde(page));
@@ -209,7 +218,8 @@ impl Writer {
     }
 
     /// Writes the pages about all experiments, `entries`, and removes those that would be empty. The index lists the
-    /// experiments whose pages could not be written, `failed`, each with the reason.
+    /// experiments whose pages could not be written, `failed`, each by its name and with the reason. Removes the status
+    /// of a run that was killed, and writes the list of what reports wrote in order.
     ///
     /// # Errors
     /// If a file cannot be written.
@@ -251,8 +261,9 @@ impl Writer {
         self.owned.settle()
     }
 
-    /// Lets the pages of experiments link to these pages about all experiments from now on, and puts the links into the
-    /// pages of these names that were written before, if they have others.
+    /// Lets the pages of experiments link to the pages about all experiments in `places` from now on, and replaces the
+    /// links of the pages of the experiments `names`, which were written before, where these differ. Only pages in HTML
+    /// have such links. A page that cannot be read stays as it is.
     fn link_reports(&self, names: &[String], places: &[&'static PageLink]) -> Result<(), Error> {
         let before = lock(&self.linked).replace(places.to_vec());
         if before.as_deref() == Some(places) || !self.writes("report.html") {
@@ -264,6 +275,7 @@ impl Writer {
             let Some(text) = read else { continue };
             let linked = with_navigation(&text, &"../".repeat(name.split('/').count()), "", places);
             if linked != text {
+                // Not by `write_html`: the text has its bar already if a run goes on.
                 self.owned.write(&self.out.join(&file), linked.as_bytes())?;
             }
         }
@@ -280,10 +292,10 @@ impl Writer {
     }
 }
 
-/// Removes obsolete files from a folder: figures that the manifest no longer has, and tables that the page no longer has
-/// or that fit the page again. They are the files whose names are of a kind and not among the wanted ones, and which
-/// `owned` lists as written by a report. Also removes temporary files that killed processes have left there, which are of
-/// no kind.
+/// Removes obsolete files from a folder: figures that the manifest no longer has, and tables that the page no longer
+/// has or that fit the page again. They are the files whose names `is_of_kind` accepts and `wanted` does not have, and
+/// which `owned` lists as written by a report. Also removes temporary files that killed processes have left there,
+/// whatever `is_of_kind` says of them.
 fn sweep(
     owned: &Owned,
     folder: &Path,

@@ -6,7 +6,8 @@ use std::io::{Cursor, Write};
 /// index runs fastest), its shape and its bytes.
 pub type Stored<'a> = (&'a str, &'a str, bool, &'a [usize], Vec<u8>);
 
-/// The bytes of an archive `.npz` of these arrays.
+/// The bytes of an archive `.npz` of these arrays. Nothing checks that the bytes of an array are as many as its type
+/// and its shape say, so that tests can make archives that a reader must refuse.
 pub fn npz(arrays: &[Stored<'_>]) -> Vec<u8> {
     let mut writer = zip::ZipWriter::new(Cursor::new(Vec::new()));
     for (name, descr, fortran, shape, bytes) in arrays {
@@ -14,6 +15,7 @@ pub fn npz(arrays: &[Stored<'_>]) -> Vec<u8> {
         let order = if *fortran { "True" } else { "False" };
         let header =
             format!("{{'descr': '{descr}', 'fortran_order': {order}, 'shape': ({sizes}), }}");
+        // With the ten bytes before it a short header has 128 bytes: NumPy aligns the data to 64.
         let header = format!("{header:<117}\n");
         writer.start_file(format!("{name}.npy"), zip::write::SimpleFileOptions::default()).unwrap();
         writer.write_all(b"\x93NUMPY\x01\x00").unwrap();
@@ -32,12 +34,13 @@ pub fn doubles(arrays: &[Named<'_>]) -> Vec<u8> {
     of_numbers(arrays, "<f8", |x| x.to_le_bytes().to_vec())
 }
 
-/// The bytes of an archive `.npz` of these arrays in single precision.
+/// The bytes of an archive `.npz` of these arrays in single precision, to which the numbers are rounded.
 pub fn singles(arrays: &[Named<'_>]) -> Vec<u8> {
     of_numbers(arrays, "<f4", |x| (x as f32).to_le_bytes().to_vec())
 }
 
-/// The bytes of an archive of these arrays, whose numbers have the type `descr` and are turned into bytes by `bytes`.
+/// The bytes of an archive of these arrays, whose numbers have the type `descr`, as NumPy writes it, and are turned
+/// into the bytes of this type by `bytes`.
 fn of_numbers(arrays: &[Named<'_>], descr: &str, bytes: impl Fn(f64) -> Vec<u8>) -> Vec<u8> {
     let entries = arrays.iter().map(|(name, shape, numbers)| {
         let bytes = numbers.iter().flat_map(|x| bytes(*x)).collect();

@@ -72,7 +72,7 @@ impl Program {
         self
     }
 
-    /// The same program, whose standard output is a pipe that nobody reads any more.
+    /// The same program, whose standard output is a pipe that nobody reads any more: what it writes there fails.
     pub fn without_reader(mut self) -> Self {
         let (reader, writer) = std::io::pipe().unwrap();
         drop(reader);
@@ -143,7 +143,8 @@ impl Stream {
         String::from_utf8_lossy(&self.bytes()).into_owned()
     }
 
-    /// Waits until there is no more to read, at most so long; returns whether that is so.
+    /// Waits until there is no more to read, at most this time; returns whether there is no more. While a process that
+    /// the program started still holds the stream, there may be more.
     fn ends_within(&self, time: Duration) -> bool {
         matches!(self.ended.recv_timeout(time), Err(RecvTimeoutError::Disconnected))
     }
@@ -187,8 +188,9 @@ impl Running {
         self.child.try_wait().unwrap().is_some()
     }
 
-    /// Waits until `look` returns something while the program runs, such as a file that it writes, and returns that.
-    /// The test fails, naming `what`, if the program ends before or misses its deadline.
+    /// Calls `look` again and again until it returns something, such as what a file contains that the program writes,
+    /// and returns that. The test fails, naming `what`, if the program ends before, or if its deadline, which is
+    /// counted from its start, passes.
     #[track_caller]
     pub fn wait_for<T>(&mut self, what: &str, mut look: impl FnMut(&Self) -> Option<T>) -> T {
         // Looked at after the end too: it may have come true just before.
@@ -216,7 +218,8 @@ impl Running {
         Output { status, stdout: self.out.bytes(), stderr: self.err.bytes() }
     }
 
-    /// Kills the program and all the processes of its group, unless all have ended.
+    /// Kills the program and all the processes of its group, unless all have ended: processes that the program started
+    /// count as ended when they no longer hold its streams.
     pub fn kill(&mut self) {
         let silent = [&self.out, &self.err].iter().all(|s| s.ends_within(Duration::ZERO));
         if silent && matches!(self.child.try_wait(), Ok(Some(_))) {
@@ -233,7 +236,8 @@ impl Running {
         reap(&mut self.child);
     }
 
-    /// Kills the program at once, as `kill -9` does; processes that it started go on.
+    /// Kills the program at once, as `kill -9` does; processes that it started go on. Then waits at most
+    /// [`AFTER_KILL`] for each stream to end, so that what the program printed is complete.
     pub fn kill_alone(&mut self) {
         let _ = self.child.kill();
         reap(&mut self.child);
@@ -260,7 +264,7 @@ impl Drop for Running {
     }
 }
 
-/// Waits until a killed process is gone, so that none is left as a zombie.
+/// Waits until a killed process is gone, at most [`AFTER_KILL`], so that none is left as a zombie.
 fn reap(child: &mut Child) {
     wait_until(Instant::now() + AFTER_KILL, || child.try_wait().ok().flatten());
 }

@@ -32,7 +32,8 @@ enum TestExtent {
 }
 
 impl TestExtent {
-    /// The best extent to which a statement is tested by these claims, which name it, or by tests of the program.
+    /// The best extent to which a statement is tested by these claims, all of which name it, or by tests of the
+    /// program. A claim whose conditions cannot be checked, or that has no cells, counts as outside.
     fn of(statement: &Statement, claims: &[&ClaimText]) -> Self {
         let each = claims.iter().map(|claim| match inside(claim, &statement.name) {
             "inside" => Self::Inside,
@@ -56,8 +57,8 @@ fn tally<T: Ord>(all: impl Iterator<Item = T>) -> Vec<(T, usize)> {
 }
 
 /// Whether the cells of a claim meet the conditions of the statement of this name, in a few words such as "inside" or
-/// "partly outside"; [`IDENTITY`] for a claim that holds by algebra, and empty for one that does not name the
-/// statement.
+/// "partly outside" ([`StatementConditions::summary`](crate::evidence::claims::StatementConditions::summary));
+/// [`IDENTITY`] for a claim that holds by algebra, and empty for one that does not name the statement.
 fn inside(claim: &ClaimText, statement: &str) -> &'static str {
     if claim.stated.identity {
         return IDENTITY;
@@ -270,6 +271,7 @@ impl ErratumEntry {
         let shown_by = erratum.claims.iter().filter_map(|name| {
             let (page, id) = name.split_once('#')?;
             let claim = claims.iter().find(|c| c.page == page && c.stated.id == id)?;
+            // An erratum is on no statement, whose name could be given: only that a claim is an identity is said.
             Some(ClaimOnStatement::new(claim, inside(claim, "")))
         });
         Self {

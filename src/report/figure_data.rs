@@ -38,7 +38,8 @@ pub struct FigureStyles {
 }
 
 impl FigureStyles {
-    /// The styles in which drawings without a script are drawn too.
+    /// The styles in which drawings without a script are drawn too. The script needs the inks on white paper alone,
+    /// since style sheets replace them on dark paper.
     pub fn new() -> Self {
         let colors = 0..style::PALETTE.len();
         Self {
@@ -158,7 +159,8 @@ pub enum ReplicateSlices {
 }
 
 impl ReplicateSlices {
-    /// These sequences, written in the shorter form if they have one length and follow one another in a block.
+    /// These sequences, written in the shorter form if they are three or more, have one length and follow one another
+    /// in a block. The script (`data.js`) tells the forms apart: the second value of the shorter one is a number.
     pub fn new(slices: Vec<Slice>) -> Self {
         match slices[..] {
             [first, _, _, ..] if slices.windows(2).all(|pair| follows(pair[0], pair[1])) => {

@@ -23,7 +23,7 @@ fn has_band(series: &Series) -> bool {
 }
 
 /// The curves of a figure whose points belong to no cells, as the script of a page reads them; their numbers are added
-/// to `numbers`. The panels are the only view.
+/// to `numbers`. The panels are the only view, so that a page never shows its name.
 pub fn fixed_figure(plot: &Plot, numbers: &mut Numbers) -> CurvesData {
     let mut parts = FixedParts::default();
     parts.view.panels.push("clients".into());
@@ -53,8 +53,9 @@ pub fn fixed_figure(plot: &Plot, numbers: &mut Numbers) -> CurvesData {
 }
 
 impl FixedParts {
-    /// Adds a line of the panel with this title, whose curves are those from index `first` on. A prediction or a ring
-    /// belongs to the measured curve before it in the panel; reference lines, which belong to none, are left out.
+    /// Adds a line of the panel with this title. The panel's curves are the entries of `cells` from index `first` on:
+    /// one for each measured or exact line. A prediction or a ring belongs to the line of its curve that comes before
+    /// it in the panel, and is left out if there is none; reference lines, which belong to no curve, are left out too.
     fn add(&mut self, series: &Series, first: usize, title: &str, numbers: &mut Numbers) {
         let Some(curve) = series.line.curve() else { return };
         let View { curves, curve_of_cell, .. } = &mut self.view;

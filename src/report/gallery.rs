@@ -59,6 +59,7 @@ struct SampledLevels {
 }
 
 impl SampledLevels {
+    /// The counts for the claims of these experiments, by the p-values that are adjusted for the claims of each page.
     fn new(entries: &[IndexEntry]) -> Self {
         let experiments = entries.iter().filter(|entry| !entry.p.is_empty()).count();
         Self {
@@ -75,7 +76,8 @@ fn count_p_values(entries: &[IndexEntry], level: f64) -> usize {
 }
 
 impl Gallery {
-    /// The gallery of these experiments, with everything that a reader may choose them by.
+    /// The gallery of these experiments, with everything that a reader may choose them by. Its claims are in the order
+    /// of the experiments.
     pub fn new(entries: Vec<IndexEntry>) -> Self {
         let levels = SampledLevels::new(&entries);
         let mut cards = Vec::new();

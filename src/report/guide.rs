@@ -23,7 +23,7 @@ pub struct GuideProblem {
     least: String,
     /// The numbers of clients, which are the columns of the map.
     clients: Vec<String>,
-    /// The map: for each target a square for each number of clients.
+    /// The map: for each target, the smallest first, a square for each number of clients.
     rows: Vec<GuideRow>,
     data: GuideData,
 }
@@ -69,7 +69,7 @@ struct GuideData {
     targets: Vec<f64>,
     algorithms: Vec<GuideAlgorithm>,
     /// For each number of clients the gradients of a client with which SGD reaches the smallest target: budgets are
-    /// multiples of them.
+    /// multiples of them. 0 where SGD does not reach it: then no algorithm is within any budget.
     sgd: Vec<f64>,
 }
 
@@ -81,9 +81,10 @@ struct GuideAlgorithm {
     /// What stands before a number of local steps, "H = ", or before the batch of mini-batch SGD.
     steps: String,
     /// The communications of a round, the gradients that a client computes for each local step, and the vectors of a
-    /// client in a round.
+    /// client in a round. The script multiplies the gradients by the number of local steps (of mini-batch SGD by the
+    /// batch), and each by the number of rounds.
     round: [f64; 3],
-    /// For each number of clients and each target the costs that may be least.
+    /// For each number of clients and each target the costs that may be least; none where the target is not reached.
     costs: Vec<Vec<Vec<UsefulCost>>>,
 }
 
@@ -117,7 +118,8 @@ impl GuideProblem {
 }
 
 impl GuideSquare {
-    /// The square of `clients` clients and a target, by the objective of the frontier that pages show first.
+    /// The square of `clients` clients and a target, by the lead objective of the frontier, which pages show first.
+    /// Where no algorithm reaches the target, the square says so in place of an algorithm and its cost.
     fn new(frontier: &ComputedFrontier<'_>, clients: u64, target: f64) -> Self {
         let ranked = frontier.ranked(frontier.lead, clients, target);
         let Some((first, least, value)) = ranked.all.first().copied() else {
@@ -184,6 +186,8 @@ impl GuideAlgorithm {
         algorithm: &SearchedAlgorithm,
         targets: &[f64],
     ) -> Self {
+        // The script uses the price of a round with one local step, for the first number of clients and the first
+        // choice of further settings, for all of them.
         let one_step = algorithm.choices[0].with_scale(1.0, 1);
         let price = one_step.round_price(frontier.clients[0]);
         let mut costs = Vec::new();

@@ -40,6 +40,7 @@ pub fn render(history: &History, scope: &HistoryScope<'_>, format: &str) -> Resu
         }
     }
     let before = [None].into_iter().chain(history.steps.iter().map(Some));
+    // The step 0, if there is one, is the state with which the first commit of the range is compared.
     let steps = before.zip(&history.steps).filter(|(_, step)| step.number > 0);
     let mut unread: BTreeMap<&str, (BTreeSet<usize>, BTreeSet<&str>)> = BTreeMap::new();
     for (why, number, experiment) in &history.unread {
@@ -57,7 +58,9 @@ pub fn render(history: &History, scope: &HistoryScope<'_>, format: &str) -> Resu
     Templates::new().render(&format!("history.{format}").replace("text", "txt"), values)
 }
 
-/// A claim, or a benchmark, that has had several states, as templates see it: the newest state comes first.
+/// A claim, or a benchmark, that has had several states, as templates see it: the newest state comes first. The key
+/// `changed` says whether the verdict changed; otherwise only the estimate or its interval did, or the claim was
+/// removed.
 fn claim(experiment: &str, id: &str, states: &States) -> Value {
     let known = || states.iter().filter_map(|(_, claim)| claim.as_ref());
     let verdicts: BTreeSet<&str> = known().map(|claim| claim.verdict.name()).collect();
@@ -85,7 +88,9 @@ fn row(number: usize, claim: Option<&SideClaim>, drawing: &str) -> Value {
 }
 
 /// What a commit changed, as templates see it: how many cells of each experiment, claims and benchmarks. `before` is
-/// the commit that it is compared with.
+/// the commit that it is compared with, `None` if it is compared with nothing. The key `verdicts` counts claims that
+/// have another verdict than before, `claims` those with another verdict, estimate or interval; `quiet` says that
+/// nothing changed, so that templates only count the commit.
 fn step(
     history: &History,
     scope: &HistoryScope<'_>,

@@ -45,8 +45,9 @@ fn across(axis: Axis, value: f64) -> f64 {
 }
 
 /// Draws an estimate, which is of this kind, and the region of the numbers for which the claim holds, as SVG for a
-/// page. Ratios are on a logarithmic scale; `text` writes the numbers of the labels. Empty if there is no estimate, or
-/// if the region has no end with which it could be compared.
+/// page; `style.css` gives its classes their colours. Ratios are on a logarithmic scale; `text` writes the numbers of
+/// the labels. Empty if the estimate is NaN (nothing was tested), or if the region has no end with which it could be
+/// compared: one that is finite, and for a ratio above 0, since no ratio is negative.
 pub fn svg(estimate: Estimate, region: Region, kind: EstimateScale, text: NumberText) -> String {
     let is_ratio = matches!(kind, EstimateScale::Logarithm(_));
     let Estimate { value, interval: ends } = estimate;
@@ -77,9 +78,10 @@ pub fn svg(estimate: Estimate, region: Region, kind: EstimateScale, text: Number
     out
 }
 
-/// Draws estimates that stand in the rows of a table, each with its interval, as SVG on a common scale. The scale is
-/// logarithmic if all numbers are positive and the largest is more than 20 times the smallest. The drawings have no
-/// labels, since the rows state the numbers; an estimate that is NaN has an empty drawing.
+/// Draws estimates that stand in the rows of a table, each with its interval, as SVG on a common scale, in their order:
+/// the states of a claim in a history. The scale is logarithmic if all finite numbers, ends of intervals among them,
+/// are positive and the largest is more than 20 times the smallest. The drawings have no labels, since the rows state
+/// the numbers; an estimate that is NaN has an empty drawing.
 pub fn rows(estimates: &[Estimate]) -> Vec<String> {
     let values = estimates.iter().flat_map(|e| [e.value, e.interval.0, e.interval.1]);
     let values: Vec<f64> = values.filter(|value| value.is_finite()).collect();
@@ -101,8 +103,8 @@ pub fn rows(estimates: &[Estimate]) -> Vec<String> {
     drawings
 }
 
-/// Draws the scale, the region, and a line at each end of the region in `known`; at another end the region reaches the
-/// margin.
+/// Draws the scale, the region, and a line at each end of the region that is in `known`, the ends with which the
+/// estimate can be compared; at an end that is not, the region reaches the margin.
 fn draw_region(out: &mut String, axis: Axis, region: Region, known: &[f64]) {
     let left = MARGIN;
     let right = WIDTH - MARGIN;

@@ -38,7 +38,9 @@ fn fits_single(x: f64) -> bool {
 }
 
 impl Numbers {
-    /// Stores a sequence, unless an equal one is stored already, and returns where it is.
+    /// Stores a sequence, unless one with the same bits is stored already, and returns where it is. It is stored in
+    /// single precision, by which its numbers are rounded, if all of them keep seven digits then; else in double
+    /// precision.
     pub fn add(&mut self, values: impl IntoIterator<Item = f64>) -> Slice {
         let values: Vec<f64> = values.into_iter().collect();
         let bits: Vec<u64> = values.iter().map(|x| x.to_bits()).collect();

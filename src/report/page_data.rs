@@ -101,7 +101,9 @@ fn maps_data<'e>(figure: &'e Figure, maps: &'e Maps) -> MapFigureData<'e> {
     }
 }
 
-/// What a reader may choose to see in the squares of these maps, which are all of one kind.
+/// What a reader may choose to see in the squares of these maps, which are all of one kind: a name for each text of
+/// [`Square::shows`], in its order. Of a ranking, the script divides the text of the first choice at " or " into the
+/// names of winners.
 fn choices(maps: &Maps) -> &'static [&'static str] {
     match maps.maps.iter().flat_map(|map| &map.squares).next().map(|square| &square.value) {
         Some(SquareValue::Stability(_)) => {
@@ -134,7 +136,7 @@ fn map_data(map: &Map) -> MapData<'_> {
 }
 
 /// A map of too many squares for texts as the script reads it, which makes the texts of a square when a reader points
-/// at it.
+/// at it. Its squares are of rankings: they have two texts, the winner and how far ahead it is.
 fn dense_data<'e>(map: &'e Map, dense: &'e DenseMap) -> MapData<'e> {
     let shown: Vec<Vec<String>> = map.squares.iter().map(Square::shows).collect();
     let winners = unique(shown.iter().map(|shows| shows[0].clone()));
@@ -146,8 +148,9 @@ fn dense_data<'e>(map: &'e Map, dense: &'e DenseMap) -> MapData<'e> {
     MapData::Dense { x: &map.x, y: &map.y, values: &dense.values, squares, winners }
 }
 
-/// The bytes that the single replicates of these cells of a figure would take in a page: 4 for each number, which
-/// base64 makes 16/3.
+/// About how many bytes the single replicates of these cells of a figure would take in a page: 4 for each number in
+/// single precision, which base64 makes 16/3. Sequences that the page has already take none, and those in
+/// double precision take twice as many.
 fn bytes_of_replicates(exploration: &Exploration, cells: &[&CellResult<'_>]) -> usize {
     let mut numbers = 0;
     for cell in cells {
@@ -237,14 +240,16 @@ fn x_choices(
     all.map(|quantity| (quantity.name().to_owned(), quantity.formula().to_owned())).collect()
 }
 
-/// Whether a cost is above 0 at the end of some run of these cells, so that an axis of it shows something.
+/// Whether a cost is above 0 at the end of some run of these cells, so that an axis of it shows something. False if no
+/// trace of them is in memory.
 fn grows(cost: Quantity, cells: &[&CellResult<'_>]) -> bool {
     let runs_of_cells = cells.iter().flat_map(|cell| cell.runs.columns(cost));
     runs_of_cells.into_iter().any(|run| run.last().is_some_and(|last| *last > 0.0))
 }
 
 /// A cell of a figure without its single replicates: its means, the bands that the figure offers, and its places on
-/// each of the x axes in `xs`.
+/// each of the x axes in `xs`. They are sequences over recorded rounds, up to the first divergence of a run, or, in a
+/// figure whose points are cells, sequences of at most one number, of the last round.
 fn cell_data(
     result: &CellResult<'_>,
     exploration: &Exploration,
@@ -303,6 +308,7 @@ fn predictions(plot: &Plot, cells: &[String], numbers: &mut Numbers) -> Vec<Pred
                 });
             }
         };
+        // A line without rows has points of several cells, one of each; one with rows is of a single cell.
         if series.rows.is_empty() {
             for (id, point) in series.cells.iter().zip(&series.points) {
                 add(id, None, numbers.add([point.y]));

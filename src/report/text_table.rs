@@ -18,7 +18,8 @@ pub const MOST_ROWS: usize = 1000;
 pub struct TextTable {
     pub heads: Vec<String>,
     pub rows: Vec<Vec<TextCell>>,
-    /// A note on how many rows there are, and which of them the table shows; empty if it shows all.
+    /// A note on how many rows there are, and which of them the table shows; empty if it shows all. If there is a file,
+    /// the note ends with "all are in" or the like, and templates write the name of the file and a full stop after it.
     pub note: String,
     /// The file with all rows, in the folder of the page, to which the note leads; empty without one.
     pub file: String,
@@ -86,7 +87,8 @@ impl TextTable {
     }
 
     /// A table of the first [`MOST_ROWS`] of these rows. If there are more, the table has a note, and `files` gets the
-    /// file `name.csv` with all rows.
+    /// file `name.csv` with the heads and all rows, which are made one by one. The names of such files are known to
+    /// [`is_table`](super::owned::is_table), so that a later report removes a file that it does not need.
     pub fn first_rows(
         heads: &[impl AsRef<str>],
         rows: impl ExactSizeIterator<Item = Vec<TextCell>>,
@@ -120,8 +122,8 @@ impl TextTable {
         table.of_rows(all, &file)
     }
 
-    /// The table with a note that it has the first rows out of `all`, which `file` has; without a note if it has all
-    /// rows.
+    /// The table with a note that it has the first rows out of `all` rows, which the caller writes to `file`; without a
+    /// note if it has all rows.
     pub fn of_rows(self, all: usize, file: &str) -> Self {
         if self.rows.len() == all {
             return self;

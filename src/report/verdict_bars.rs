@@ -18,7 +18,7 @@ pub struct VerdictBar {
 }
 
 impl VerdictBar {
-    /// A bar of these counts, in a drawing whose longest bar has `longest` claims and fills the width.
+    /// A bar of these counts, in a drawing whose longest bar has `longest` claims, at least 1, and fills the width.
     fn new(name: String, key: &'static str, counts: Vec<(Verdict, usize)>, longest: usize) -> Self {
         let unit = 100.0 / longest as f64;
         let mut left = 0.0;
@@ -76,7 +76,8 @@ pub struct Dispute {
     has_refuted: bool,
 }
 
-/// The disputes that claims name, by their names.
+/// The disputes that claims name, in the order of their names. Several claims may be on one, also of different
+/// experiments.
 pub fn disputes(claims: &[ClaimText]) -> Vec<Dispute> {
     let mut all: BTreeMap<&str, Vec<&ClaimText>> = BTreeMap::new();
     for claim in claims {

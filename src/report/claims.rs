@@ -83,8 +83,10 @@ pub fn keys(source: &str) -> Vec<&'static str> {
     sources::named_in(source).iter().map(|publication| publication.key.as_str()).collect()
 }
 
-/// A judged claim as texts, for the page of the experiment called `page`. A table of its parts that is too long
-/// for the page is handed to `files`. Whether it is amended, [`mark`](super::page::amendments::mark) finds out later.
+/// A judged claim as texts, for the page of the experiment called `page`. A table of its parts that is too long for the
+/// page is handed to `files`. Two things are added later, since they concern all claims of the page: whether it is
+/// amended ([`mark`](super::page::amendments::mark)), and at which look it was decided (`add_remarks` of
+/// `page::looks`).
 pub fn claim(page: &str, claim: &JudgedClaim<'_>, files: &mut TableFiles<'_>) -> ClaimText {
     let common = claim.common;
     let judgement = claim.judgement;
@@ -127,8 +129,8 @@ pub fn claim(page: &str, claim: &JudgedClaim<'_>, files: &mut TableFiles<'_>) ->
     }
 }
 
-/// The numbers beyond the ends of a supported claim's resolution, which would have been refuted, in words; empty if no
-/// end is finite.
+/// The numbers beyond the ends of a supported claim's resolution, which would have been refuted with a power of 80 % at
+/// least, in words; empty if no end is finite.
 fn resolution(found: Region, text: NumberText) -> String {
     let (low, high) = found;
     match (low.is_finite(), high.is_finite()) {
@@ -160,9 +162,10 @@ fn remarks(claim: &JudgedClaim<'_>) -> Vec<String> {
     remarks
 }
 
-/// What would decide an inconclusive claim: about how many runs in all, or that no number of runs does. A claim on
-/// frontiers or maps rests on no runs (n = 0), since their costs are exact: only points that were not tested leave it
-/// inconclusive.
+/// What would decide an inconclusive claim, with a probability of 80 % if its estimate is right: about how many values
+/// a sample would need, those that were run among them, or that no number does. The values are runs, or instances where
+/// the manifest has several, which the text calls runs too. A claim on frontiers or maps rests on no runs (n = 0),
+/// since their costs are exact: only points that were not tested leave it inconclusive.
 fn remark_on_needed_runs(claim: &JudgedClaim<'_>) -> String {
     match claim.needed {
         _ if claim.n == 0 => "it needs the points that are not tested".into(),
@@ -197,8 +200,9 @@ fn remark_on_doubt(claim: &JudgedClaim<'_>) -> Option<&'static str> {
     }
 }
 
-/// For a claim that was tested on several cells or rounds, on which of them its estimate is, and which of them decides
-/// the verdict; `None` for a claim that was tested on one, or not at all.
+/// For a claim that was tested on several parts (cells, pairs of cells, rounds), on which of them its estimate is, and
+/// which of them decides the verdict; `None` for a claim that was tested on one, or not at all. Where no end of a
+/// region is known, nothing is said of how near the estimate is to a limit.
 fn remark_on_parts(claim: &JudgedClaim<'_>) -> Option<String> {
     let (nearest, weakest) = claim.nearest().zip(claim.weakest())?;
     let count = claim.parts.len();
@@ -235,7 +239,9 @@ fn two_digits(n: u64) -> u64 {
     n.div_ceil(unit).saturating_mul(unit)
 }
 
-/// Whether not all parts of a claim have the same numbers for which it holds, as where a margin grows with a setting.
+/// Whether not all parts of a claim have the same numbers for which it holds, as where a margin grows with a setting. A
+/// part that was judged without a comparison with a limit, such as 0 against 0, has the region NaN, which differs from
+/// every region.
 fn regions_differ(claim: &JudgedClaim<'_>) -> bool {
     claim.parts.windows(2).any(|pair| pair[0].region != pair[1].region)
 }
@@ -264,7 +270,8 @@ fn parts(claim: &JudgedClaim<'_>, files: &mut TableFiles<'_>) -> TextTable {
     TextTable::first_rows(&heads, parts.iter().map(row), &name, files)
 }
 
-/// The confidence of an interval with this level, with the digits that distinguish it from 100 %.
+/// The confidence of an interval that agrees with a verdict at this level, which is at most 5 % after Holm's
+/// correction, with the digits that distinguish it from 100 %: 0.001 is "99.9 %".
 fn confidence(level: f64) -> String {
     let digits = (0..9).find(|digits| 100.0 * level >= 0.5 * 0.1_f64.powi(*digits)).unwrap_or(9);
     let text = format!("{:.*}", digits as usize, 100.0 * (1.0 - level));

@@ -36,8 +36,9 @@ pub fn bracket(
     bracket_of_any_sign(text, estimate, (low, if is_far { f64::INFINITY } else { high }))
 }
 
-/// The interval in brackets of an estimate that may be of a number with any sign, such as a slope. Its upper limit is
-/// shown as it is however small the estimate: a slope of 0 may be estimated by a rounding error.
+/// The interval in brackets of an estimate that may be of a number with any sign, such as a slope; `None` where a limit
+/// is NaN. Its upper limit is shown as it is however small the estimate: a slope of 0 may be estimated by a rounding
+/// error.
 fn bracket_of_any_sign(
     text: impl Fn(f64) -> String,
     estimate: f64,
@@ -51,8 +52,9 @@ fn bracket_of_any_sign(
     Some(format!("[{}, {}]", text(shown_low), text(high)))
 }
 
-/// An estimate with its interval: `1.23 [1.20, 1.26]`, with as many of three to six digits as tell
-/// them apart. The estimate alone where none do, or where it has no interval, as of one run.
+/// An estimate of a number that is never negative with its interval: `1.23 [1.20, 1.26]`, with as many of three to six
+/// digits as tell them apart. The estimate alone where none do, or where it has no interval (limits of NaN), as of one
+/// run.
 pub fn interval(estimate: f64, interval: (f64, f64)) -> String {
     for digits in 3..=6 {
         let text = interval_by(|x| plain(x, digits), estimate, interval);

@@ -61,7 +61,7 @@ impl Owned {
     }
 
     /// Lists a file that is about to be written. A file that exists without being listed may only have the content
-    /// `bytes` already.
+    /// `bytes` already: with empty `bytes`, for a content that is not known yet, only an empty file may exist.
     ///
     /// # Errors
     /// If it exists with another content and is not listed, or the list cannot be written.
@@ -180,7 +180,8 @@ fn unlisted(out: &Path) -> BTreeSet<String> {
     found
 }
 
-/// The entries of a folder: the name of each, and whether it is a folder. Symbolic links and hidden files are left out.
+/// The entries of a folder: the name of each, and whether it is a folder. Symbolic links and hidden files are left out,
+/// and so is all of a folder that cannot be read.
 fn entries(folder: &Path) -> Vec<(String, bool)> {
     let all = fs::read_dir(folder).into_iter().flatten().flatten();
     let plain = all.filter_map(|entry| {
@@ -219,7 +220,8 @@ pub fn is_table(name: &str) -> bool {
     name == FRONTIER || name == OBSOLETE_DOCUMENT || is_named
 }
 
-/// Whether reports write a file of this name to the folder of an experiment.
+/// Whether reports write a file of this name to the folder of an experiment itself; figures are in a folder below it
+/// ([`is_figure`]).
 fn is_page(name: &str) -> bool {
     let fixed = ["report.md", "report.html", "summary.csv", "provenance.md", "tables.tex"];
     fixed.contains(&name) || [RECORD, FINALS].contains(&name) || is_table(name)

@@ -92,7 +92,8 @@ fn is_html(state: &State<'_, '_>) -> bool {
     state.auto_escape() == &AutoEscape::Html
 }
 
-/// Adds the functions that templates call on texts and numbers (filters).
+/// Adds the functions that templates call on texts and numbers (filters). The names of the filters are written in
+/// `templates/`. Where HTML and Markdown share a tree of blocks, a filter looks up in which of them it writes.
 fn add_filters(env: &mut Environment<'_>) {
     env.add_filter("md", markdown::escaped);
     // In the language of the page: `shown` writes a text in one line, `prose` a paragraph, `named` a name, in which

@@ -72,8 +72,8 @@ enum Piece {
     Math(String),
 }
 
-/// Text for LaTeX, with numbers as on the other pages; a letter of the table may have an index
-/// after `_`, as in θ_c.
+/// Text for LaTeX, with numbers as on the other pages. Symbols, raised and lowered characters become formulas, and a
+/// letter may have an index of one character after `_`, as in θ_c; every other character stands for itself.
 pub fn text(text: &str) -> String {
     let chars: Vec<char> = numbers(text).chars().collect();
     let mut pieces: Vec<Piece> = Vec::new();
@@ -116,8 +116,8 @@ pub fn text(text: &str) -> String {
     concatenated(&pieces)
 }
 
-/// The letter before the `_` at this place if `_` begins its index of one character: a symbol, or a letter that stands
-/// alone, as in θ_c and b_h. `None` elsewhere, as in `step_size`.
+/// The letter before the character at this place, if that is a `_` which begins an index of one character of the
+/// letter: of a symbol, or of a letter that stands alone, as in θ_c and b_h. `None` elsewhere, as in `step_size`.
 fn indexed(chars: &[char], at: usize) -> Option<char> {
     let is_in_word = |i: usize| chars.get(i).is_some_and(char::is_ascii_alphanumeric);
     let letter = *chars.get(at.checked_sub(1)?)?;

@@ -41,7 +41,7 @@ pub fn tables(plan: &Plan, page: &Page) -> String {
     out
 }
 
-/// A table without its last column.
+/// A table without its last column, which it must have.
 fn without_last(table: &TextTable) -> TextTable {
     let mut shorter = table.clone();
     shorter.heads.pop();
@@ -104,8 +104,9 @@ fn claim_row(claim: &ClaimText) -> Vec<TextCell> {
     ]
 }
 
-/// Writes the beginning of a table's environment. `part` counts the parts of a table that is continued, from 0; from
-/// the second one on its number is added to the label.
+/// Writes the beginning of a table's environment. `caption` is LaTeX already, and `label` is not: characters that a
+/// label may not have become hyphens. `part` counts the parts of a table that is continued, from 0; from the second one
+/// on its number, counted from 1, is added to the label.
 fn begin(out: &mut String, caption: &str, label: &str, part: usize) {
     let mut plain_label = String::new();
     for c in label.chars() {
@@ -119,7 +120,8 @@ fn begin(out: &mut String, caption: &str, label: &str, part: usize) {
     );
 }
 
-/// Writes the rows of a table below its line of heads; `columns` are the alignments of the columns.
+/// Writes the rows of a table below its line of heads. `columns` are the alignments of the columns and `heads` the
+/// heads, both as LaTeX; the texts of the rows are escaped here.
 fn tabular(out: &mut String, columns: &str, heads: &str, rows: &[Vec<TextCell>]) {
     let _ = writeln!(out, "\\begin{{tabular}}{{{columns}}}\n\\toprule\n{heads} \\\\\n\\midrule");
     for row in rows {

@@ -77,8 +77,8 @@ fn value_cell(value: Option<&AmendedValue>) -> TextCell {
 pub const AMENDED: &str =
     "Amended: the claim, or a setting of its experiment, was changed after verdicts had been seen.";
 
-/// Marks the claims that an amendment concerns as amended, also in the text of their verdicts. An amendment of a
-/// setting of the experiment concerns all claims.
+/// Marks the claims that an amendment concerns as amended, also in the text of their verdicts, which is extended:
+/// claims are marked once. An amendment of a setting of the experiment concerns all claims.
 pub fn mark(amendments: &[Amendment], claims: &mut [ClaimText]) {
     for claim in claims {
         claim.amended = amendments.iter().any(|amendment| amendment.concerns(&claim.stated.id));

@@ -9,8 +9,9 @@ use crate::stats::mean;
 use exactfed_core::words::thousands;
 use exactfed_runner::manifest::Quantity;
 
-/// The table of the errors at the last round, one row for each cell. If there are more than [`MOST_ROWS`] cells, it has
-/// those with the best means, and a note on the others.
+/// The table of the errors at the last round, one row for each cell with results. If there are more than [`MOST_ROWS`]
+/// such cells, it has those with the best means, in the order of the cells, and a note on the others, which are all in
+/// `summary.csv`.
 pub fn table(experiment: &Experiment<'_>) -> TextTable {
     let columns = FinalsColumns::new(experiment);
     let cells = &experiment.cells;
@@ -54,7 +55,8 @@ fn mean_head(quantity: Quantity) -> String {
     format!("{}, mean", quantity.formula())
 }
 
-/// The row of a cell, whose last column is the id.
+/// The row of a cell, whose last column is the id, which tables for LaTeX leave out. A cell of which a run diverged has
+/// no mean; its number of runs says how many diverged.
 fn row(result: &CellResult<'_>, columns: &FinalsColumns) -> Vec<TextCell> {
     let cell = result.cell;
     let runs = &result.runs;

@@ -59,8 +59,9 @@ impl ExperimentSection {
     }
 }
 
-/// The number of different cells of an experiment. For a tuned experiment its candidates count too, and the cells with
-/// the settings that are selected among them.
+/// The number of different cells of an experiment, with and without results. For a tuned experiment its candidates
+/// count too, and the fresh runs with the settings that are selected, and that are best for all algorithms, as far as
+/// results decide them.
 pub fn planned_cells(plan: &Plan) -> usize {
     if plan.tuning.is_none() {
         return plan.cells.len();

@@ -93,7 +93,8 @@ fn rounded_count(count: f64) -> TextCell {
 }
 
 /// The table of what it costs to miss the best settings: how many times the least cost the cost is at half and twice
-/// the best step size, and at a quarter and four times the best number of local steps.
+/// the best step size, and at a quarter and four times the best number of local steps. Algorithms whose code is not at
+/// hand have no rows.
 fn sensitivity(frontiers: &[ComputedFrontier<'_>]) -> TextTable {
     let heads = vec!["algorithm", "N", "ε", "least cost", "γ/2", "2γ", "H/4", "4H"];
     table_of_each(frontiers, heads, |frontier| {
@@ -101,7 +102,8 @@ fn sensitivity(frontiers: &[ComputedFrontier<'_>]) -> TextTable {
     })
 }
 
-/// The row of an algorithm at a point. An algorithm without local steps has dashes in the columns of their number.
+/// The row of an algorithm at a point. An algorithm without local steps has dashes in the columns of their number, the
+/// last two.
 fn sensitivity_row(found: &Sensitivity<'_>) -> Vec<TextCell> {
     let best = &found.best;
     let mut row = vec![

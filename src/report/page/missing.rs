@@ -8,8 +8,9 @@ use exactfed_core::words::thousands;
 /// The most cells without results that a page names.
 const MOST_MISSING: usize = 100;
 
-/// The table of the cells without results, with their settings and the reason. It has no rows if no cell has results
-/// and none failed, since then nothing was run yet.
+/// The table of the cells without results, with their settings and the reason: at most [`MOST_MISSING`], those that
+/// failed first. It has no rows if no cell has results and none failed, since then nothing was run yet and the page
+/// says so.
 pub fn table(experiment: &Experiment<'_>) -> TextTable {
     let missing = &experiment.missing;
     let is_untouched = missing.len() == planned_cells(experiment.plan);

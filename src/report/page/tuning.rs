@@ -133,8 +133,8 @@ fn candidates_in_words(counts: CandidateCounts) -> String {
     words
 }
 
-/// The selected value of each of `settings` tuned settings; the text `none` for a setting that the algorithm lacks, and
-/// where nothing is selected.
+/// The value of each of `settings` tuned settings that is selected, or that a candidate has, as a text; the text `none`
+/// for a setting that the algorithm lacks, and where nothing is selected. Otherwise there must be `settings` values.
 fn values(selected: Option<&[Option<f64>]>, settings: usize, none: &str) -> Vec<String> {
     let mut texts = Vec::new();
     for i in 0..settings {
@@ -145,7 +145,8 @@ fn values(selected: Option<&[Option<f64>]>, settings: usize, none: &str) -> Vec<
 }
 
 /// A clause that says how many selected candidates are at the edge of what was tried, where a wider search might find
-/// better ones and change the ranking; `None` if none is.
+/// better ones and change the ranking; `None` if none is. They are counted out of all rows: algorithms at points of the
+/// grid. The table's sentences and the line below the headline contain it.
 pub fn at_the_edge(found: &TuningResult) -> Option<String> {
     let at_edge = found.rows.iter().filter(|row| !row.edges.is_empty()).count();
     let all = found.rows.len();
@@ -188,8 +189,8 @@ fn sentences(experiment: &Experiment<'_>, found: &TuningResult) -> Vec<String> {
     all
 }
 
-/// How candidates were selected, by this number of runs of each, and why the page shows fresh runs of the selected
-/// ones.
+/// How candidates were selected, by this number of runs of each (on each instance, if there are several), and why the
+/// page shows fresh runs of the selected ones.
 fn on_selection(experiment: &Experiment<'_>, found: &TuningResult, runs: u64) -> String {
     let (on, fresh) = match experiment.plan.manifest.instances {
         Some(several) if several > 1 => {
@@ -240,7 +241,7 @@ fn on_shared_values(experiment: &Experiment<'_>, found: &TuningResult) -> String
 }
 
 /// The text of `tuned.csv`: a line for each algorithm at each point of the grid, with what was selected, the fresh runs
-/// and the gain over one setting for all algorithms.
+/// and the gain over one setting for all algorithms, a ratio of mean losses. What does not exist is empty.
 fn csv(found: &TuningResult) -> String {
     let mut heads = vec!["label".to_owned()];
     heads.extend(found.axes.iter().cloned());
@@ -273,6 +274,7 @@ fn csv(found: &TuningResult) -> String {
 }
 
 /// The text of `candidates.csv`: a line for each candidate, with the number of its runs, its mean loss and its fate.
+/// The loss is empty if the candidate was not run, and infinite if a run of it diverged.
 fn candidates_csv(found: &TuningResult) -> String {
     let mut heads = vec!["label".to_owned()];
     heads.extend(found.axes.iter().cloned());
@@ -293,7 +295,7 @@ fn candidates_csv(found: &TuningResult) -> String {
     out
 }
 
-/// How the race ended for a candidate, in a word or two.
+/// How the race ended for a candidate, in a word or two. A loss is infinite if a run diverged.
 fn fate(candidate: &CandidateRow) -> &'static str {
     match candidate.loss {
         None => "not run",

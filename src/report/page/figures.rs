@@ -19,7 +19,8 @@ pub struct PageFigure {
     pub live: bool,
 }
 
-/// Draws the figures of an experiment in the width of a page.
+/// Draws the figures of an experiment in the width of a page, in their order: as the files `figures/`*id*`.svg`, and as
+/// what a page shows until its script draws the figures in the width of the window.
 ///
 /// # Errors
 /// If a figure cannot be drawn.

@@ -56,7 +56,8 @@ impl Finding {
     }
 }
 
-/// The headline in a manifest's `finding`, which is its first paragraph; the line below it is the rest.
+/// The headline in a manifest's `finding`, whose calls are filled: its first paragraph. The line below it is the rest,
+/// empty if there is none.
 fn split_finding(filled: &str) -> Headline {
     let (first, rest) = filled.split_once("\n\n").unwrap_or((filled, ""));
     Headline { text: one_line(first), line: one_line(rest) }
@@ -88,7 +89,8 @@ fn names_by_length(experiment: &Experiment<'_>) -> Vec<ColoredName> {
     all.into_iter().map(|(name, family)| ColoredName { name, family }).collect()
 }
 
-/// A text in parts: each of `names` that stands there as a word of its own, and the text between them.
+/// A text in parts: each of `names` that stands there as a word of its own, and the text between them. Where several
+/// names begin at one place, the first in `names` counts, which must be the longest.
 fn colored_parts(text: &str, names: &[ColoredName]) -> Vec<ColoredText> {
     let mut parts = Vec::new();
     let mut rest = text;

@@ -66,6 +66,7 @@ fn algorithms(experiment: &Experiment<'_>) -> Vec<NamedFormula> {
         let own: Vec<&Cell> = cells.iter().filter(|cell| RoundKind::new(cell) == kind).collect();
         let labels = unique(own.iter().map(|cell| cell.label.as_str()));
         let Some(round) = own[0].identity.algorithm.round() else { continue };
+        // Under a coin a round need not have a communication, so that no number of vectors is said.
         let vectors = if kind.has_coin { "" } else { vectors_sent(own.into_iter()) };
         let words = format!("{}{vectors}", round.words);
         formulas.push(NamedFormula::new(&labels.join("; "), &words, round.tex));
@@ -89,7 +90,8 @@ impl<'a> RoundKind<'a> {
     }
 }
 
-/// The quantities that an experiment's figures show or that it records.
+/// The definitions of the quantities on an experiment's page, each once: the one by which runs are compared, those on
+/// the y axes of figures of cells, and the metrics that it records.
 fn quantities(experiment: &Experiment<'_>) -> Vec<NamedFormula> {
     let shown = experiment.figures.iter().filter_map(|f| f.exploration.as_ref()).map(|e| e.y);
     let record = &experiment.plan.manifest.record;

@@ -59,8 +59,8 @@ impl HeterogeneitySection {
     }
 }
 
-/// The largest errors of ζ₂, μ and L among the instances for which an iteration computes them; `None` if there is no
-/// such instance.
+/// The largest errors of ζ₂, μ and L, in this order and as texts, among the instances for which an iteration computes
+/// them; `None` if there is no such instance.
 fn iteration_errors(found: &Instances) -> Option<[String; 3]> {
     let errors = found.rows.iter().filter_map(|row| row.measures?.errors);
     let largest = errors
@@ -149,7 +149,8 @@ impl InstanceColumns {
     }
 }
 
-/// A measure of heterogeneity or noise; 0 where rounding alone makes it differ from 0.
+/// A measure of heterogeneity or noise; 0 where it is so small that rounding alone may make it differ from 0. NaN, for
+/// a measure that is not known, stays NaN.
 fn without_rounding(x: f64) -> f64 {
     if x.abs() < ROUNDING_FLOOR.sqrt() { 0.0 } else { x }
 }

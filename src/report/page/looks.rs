@@ -50,8 +50,8 @@ fn was(number: usize) -> &'static str {
     if number == 1 { "was" } else { "were" }
 }
 
-/// Adds to each decided claim, which is in the same place as in `looks`, a remark on the look that decided it. Without
-/// planned looks nothing is added.
+/// Adds to each decided claim a remark on the look that decided it. `claims` are all claims of the experiment, in the
+/// order of [`TakenLooks::decided`]. Without planned looks nothing is added.
 pub fn add_remarks(looks: Option<&TakenLooks>, claims: &mut [ClaimText]) {
     let Some(TakenLooks { planned, taken, decided }) = looks else { return };
     let planned = planned.all().len();

@@ -58,7 +58,7 @@ impl ManifestSection {
 }
 
 /// The command that runs a manifest again with its `--set` and its planned looks: for a shell, or in Python if the
-/// manifest is not in a file.
+/// manifest is not in a file. Readers copy it from the page.
 fn command(experiment: &str, source: &Source, looks: Option<&TakenLooks>) -> String {
     if source.unfiled {
         return format!(
@@ -77,8 +77,9 @@ fn command(experiment: &str, source: &Source, looks: Option<&TakenLooks>) -> Str
     }
 }
 
-/// The table of the settings that all cells have with the same value. Settings outside of the tables of the manifest,
-/// such as the seed, are left out, and so are tables whose own settings are in rows.
+/// The table of the settings that all cells of the plan have with the same value; candidates of tuning are not
+/// considered. Settings outside of the tables of the manifest, such as the seed, are left out, and so are tables whose
+/// own settings are in rows.
 fn shared_settings(plan: &Plan) -> TextTable {
     let heads = ["setting", "value"];
     let Some(first) = plan.cells.first() else { return TextTable::new(&heads, std::iter::empty()) };

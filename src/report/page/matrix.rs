@@ -35,7 +35,8 @@ pub struct RankingMatrix {
     pub further: Vec<MatrixRow>,
     /// A sentence on the rows in which no algorithm is separated from another, which are left out of the matrix.
     pub open: String,
-    /// The result in words, where there is a single grid point, or none that is decided.
+    /// The result in words, where there is a single grid point, or none that is decided, or the matrix is too wide; a
+    /// page shows it in place of the matrix. Empty where the page shows the matrix.
     pub sentence: String,
 }
 
@@ -54,7 +55,8 @@ pub struct MatrixCell {
     pub text: String,
     /// The family of the algorithm that ends best, where it is separated from the others.
     pub family: Option<usize>,
-    /// How many times larger the mean loss of the next algorithm is; empty where the best is not separated.
+    /// How many times larger the mean loss of the next algorithm is, or `alone` if there is no other; empty where the
+    /// best is not separated. Templates colour the cell and draw its bar only if this is not empty.
     pub times: String,
     /// The length in percent of a bar that shows how far the best algorithm is ahead; 0 where it is not separated.
     pub bar: u32,
@@ -196,7 +198,8 @@ fn column_preference(name: &str) -> u8 {
 }
 
 /// Whether the setting with this index belongs to the columns: it is their axis, or its value follows from the value of
-/// the axis, as the number of rounds may from the number of local steps.
+/// the axis, as the number of rounds may from the number of local steps, and is not the same everywhere. False without
+/// an axis: then all settings are in the rows.
 fn follows(rows: &[Standing], setting: usize, axis: Option<usize>) -> bool {
     let Some(axis) = axis else { return false };
     let mut known = HashMap::new();
@@ -207,13 +210,15 @@ fn follows(rows: &[Standing], setting: usize, axis: Option<usize>) -> bool {
     agrees && unique(known.values()).len() > 1
 }
 
-/// The settings of a grid point whose indices are meant, as one text.
+/// The settings of a grid point whose indices, among those that distinguish grid points, are meant, as one text: the
+/// head of a column or a row. Empty if none is meant.
 fn part(row: &Standing, is_meant: impl Fn(usize) -> bool) -> String {
     let settings = row.settings.iter().enumerate().filter(|(i, _)| is_meant(*i));
     joined(&settings.map(|(_, text)| text.as_str()).collect::<Vec<_>>())
 }
 
-/// How the run of the best algorithm ends, in words.
+/// How the runs of the best algorithm end among those of all, in words: the head of a column without settings, and a
+/// part of a sentence.
 fn ends(by: Quantity) -> &'static str {
     if by.more_is_better() { "ends highest" } else { "ends lowest" }
 }
@@ -244,7 +249,8 @@ fn cell(standing: &Standing, by: Quantity) -> MatrixCell {
     }
 }
 
-/// The result at a grid point as a sentence, with the number of pairs and the algorithms that are not compared.
+/// The result at a grid point as a sentence, with the number of pairs and the algorithms that are not compared. A page
+/// shows it when a reader points at the cell, and instead of the matrix if there is one grid point alone.
 fn words(standing: &Standing, by: Quantity) -> String {
     let result = match (standing.leaders.as_slice(), standing.next()) {
         ([], _) => words_without_ranking(standing),

@@ -91,7 +91,8 @@ fn ratios(plan: &Plan, standings: &Standings) -> String {
     )
 }
 
-/// Whether algorithms were compared over instances by their means, since one has a loss of 0.
+/// Whether algorithms were compared at a grid point over instances by their means, since one has a loss of 0 and so no
+/// logarithm. False where nothing is ranked.
 fn is_by_means(row: &Standing) -> bool {
     row.unit == "instance" && !row.leaders.is_empty() && !row.is_geometric
 }
@@ -111,8 +112,8 @@ fn table(standings: &Standings, files: &mut TableFiles<'_>) -> TextTable {
     TextTable::first_rows(&heads, standings.rows.iter().map(row), "winners", files)
 }
 
-/// The row of a grid point: its settings, which algorithm ranks first or why none does, and the comparison with the
-/// next.
+/// The row of a grid point: its settings, which algorithm ranks first or why none does, its mean, the comparison with
+/// the next, and the size of the sample with the algorithms that are not compared.
 fn row(standing: &Standing) -> Vec<TextCell> {
     let mut cells: Vec<TextCell> =
         standing.values.iter().map(|value| setting_cell(Some(value))).collect();

@@ -6,8 +6,10 @@ use crate::evidence::{Rival, Separation, Standing, Standings};
 use crate::report::number_text::ratio_text;
 use exactfed_core::words::readable;
 
-/// Names the algorithm with the smallest error and those that are not separated from it, and says how many times as
-/// large the error of the next one is. The line has the ratio of each algorithm to the smallest.
+/// The headline of a grid point at which algorithms are ranked, and the smallest mean is not zero. It names the
+/// algorithm with the smallest error and those that are not separated from it, or are so near that it does not matter,
+/// and says how many times as large the error of the next one is. The line has the ratio of each algorithm to the
+/// smallest.
 pub fn with_ratios(row: &Standing, standings: &Standings) -> Headline {
     let rivals = row.rivals();
     let margin = standings.margin;
@@ -52,7 +54,7 @@ pub fn with_ratios(row: &Standing, standings: &Standings) -> Headline {
 }
 
 /// The ratios of the rivals' mean losses to the smallest, with their intervals, as a sentence; empty if there are no
-/// rivals.
+/// rivals. `loss_name` is the word for the loss, such as "error".
 fn ratios_to_best(row: &Standing, rivals: &[(&str, &Rival)], loss_name: &str) -> String {
     if rivals.is_empty() {
         return String::new();
@@ -68,8 +70,8 @@ fn ratios_to_best(row: &Standing, rivals: &[(&str, &Rival)], loss_name: &str) ->
     )
 }
 
-/// Names the algorithms whose error is zero, where the smallest is: no other error is a number of times as large, so
-/// that there are no ratios.
+/// The headline of a grid point at which algorithms are ranked, and the smallest mean loss is zero to rounding. It
+/// names the algorithms whose error is zero: no other error is a number of times as large, so that there are no ratios.
 pub fn with_zero_error(row: &Standing, standings: &Standings) -> Headline {
     let rivals = row.rivals();
     let mut zeros: Vec<&str> = vec![&row.leaders[0]];

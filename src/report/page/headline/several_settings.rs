@@ -8,8 +8,9 @@ use crate::report::number_text::ratio_text;
 use exactfed_core::words::{count, readable};
 use std::sync::Arc;
 
-/// Names the algorithm that leads by the margin or more in the most settings, and the setting in which it leads by the
-/// most. Where no algorithm leads in any setting, says how the comparisons ended.
+/// The headline of several rows, each the ranking at one setting. It names the algorithm that leads by the margin or
+/// more in the most settings, and the setting in which it leads by the most. Where no algorithm leads in any setting,
+/// it says how the comparisons ended.
 pub fn headline(rows: &[Standing], standings: &Standings) -> Headline {
     let all = rows.len();
     let led: Vec<&Standing> =
@@ -58,8 +59,8 @@ pub fn headline(rows: &[Standing], standings: &Standings) -> Headline {
     }
 }
 
-/// How many times as large as the smallest mean loss the next one is, if the runs separate them; else 0, which is below
-/// every margin.
+/// How many times as large as the smallest mean loss the next one is, if the runs separate them: infinite if only the
+/// smallest is zero to rounding. Else 0, which is below every margin.
 fn lead(row: &Standing) -> f64 {
     let larger = row.next().filter(|(_, rival)| rival.separation == Separation::Larger);
     larger.map_or(0.0, |(_, rival)| rival.ratio.estimate)

@@ -60,8 +60,8 @@ impl SettingOutcome {
         }
     }
 
-    /// What a headline says of these settings, which all have this outcome. Algorithms are named if they are the same
-    /// at all of them.
+    /// What a headline says of these settings, at least one, which all have this outcome. Algorithms are named if they
+    /// are the same at all of them.
     fn clause(self, rows: &[&Standing], standings: &Standings) -> OutcomeClause {
         let mut sets: BTreeSet<BTreeSet<&str>> = BTreeSet::new();
         for row in rows {
@@ -96,7 +96,8 @@ impl SettingOutcome {
     }
 }
 
-/// Says in how many of these settings the comparison ended in which way.
+/// Says in how many of these settings, at least two, the comparison ended in which way. In none of them does an
+/// algorithm lead by the margin.
 pub fn headline(rows: &[Standing], standings: &Standings) -> String {
     if let Some(headline) = same_leaders(rows, standings) {
         return headline;

@@ -107,7 +107,7 @@ impl Axis {
     }
 
     /// The position of an end of a band or of a label: the nearer end of the axis if the value is outside of it, or
-    /// is 0 or negative on a logarithmic axis.
+    /// is 0 or negative on a logarithmic axis. Callers leave out NaN, which would be at the lower end.
     pub fn clip(&self, value: f64) -> f64 {
         match value_position(self.scale, value) {
             Some(v) => v.clamp(self.low, self.high),
@@ -116,14 +116,15 @@ impl Axis {
         }
     }
 
-    /// The distance of a position from the upper end, as a fraction of the length of the axis.
+    /// The distance of a position from the upper end, as a fraction of the length of the axis: 0 at the upper end, 1 at
+    /// the lower one. Multiplied by the height of a plotting area it is a distance from its top.
     pub fn below_top(&self, at: f64) -> f64 {
         (self.high - at) / (self.high - self.low)
     }
 
-    /// The axis as plotters reads it, with about `about` ticks, on a stretch of `pixels` pixels. `extent` gives the
-    /// length of a tick's text along the axis in pixels. Of ticks whose texts would overlap only one is kept; on a
-    /// logarithmic axis a power of ten is kept before other values.
+    /// The axis as plotters reads it, with about `about` ticks (1 or more), on a stretch of `pixels` pixels. `extent`
+    /// gives the length of a tick's text along the axis in pixels, with the space that it needs. Of ticks whose texts
+    /// would overlap only one is kept; on a logarithmic axis a power of ten is kept before other values.
     pub fn ruler(&self, about: usize, pixels: u32, extent: impl Fn(&str) -> f64) -> Ruler {
         let pixels_per_unit = f64::from(pixels) / (self.high - self.low);
         let mut candidates = self.ticks(about);

@@ -36,7 +36,8 @@ pub struct PanelFrame {
     pub y: [f64; 2],
 }
 
-/// The titles and axes of all panels of a figure of curves, in their order, for the data of a page.
+/// The titles and axes of all panels of a figure of curves, in their order, for the data of a page and for the Python
+/// package, so that both draw panels with the axes that they have in [`svg`].
 pub fn frames(plot: &Plot) -> Vec<PanelFrame> {
     let y = panel::y_axis(plot);
     let mut frames = Vec::new();
@@ -61,8 +62,9 @@ pub fn svg(figure: &Figure, width: u32) -> Result<String, DrawError> {
     draw_figure(figure, &layout.areas, width, layout.height)
 }
 
-/// The text of an SVG file with a figure of one panel, `wide` pixels wide. `high` is the height in pixels of the panel
-/// without its title: the drawing is higher by the title and the legend.
+/// The text of an SVG file with a figure of one panel, `wide` pixels wide; further panels are left out. `high` is the
+/// height in pixels of the panel without its title: the drawing is higher by the title and the legend. The page of
+/// `diff` has such drawings.
 ///
 /// # Errors
 /// The error of plotters, if it cannot draw.
@@ -130,7 +132,7 @@ fn draw_maps(maps: &Maps, areas: &[PanelArea]) -> Result<Vec<String>, Box<dyn Er
 }
 
 /// The opacity of the patch for a colour in the legend: the strongest among the squares of this colour, so that the
-/// legend looks like the maps. 1 in a figure of curves, which has no patches.
+/// legend looks like the maps. 1 in a figure of curves, which has no patches, and 0 if no square has the colour.
 fn patch_opacity(body: &Body, color: Color) -> f64 {
     let Body::Maps(maps) = body else { return 1.0 };
     let squares = maps.maps.iter().flat_map(|map| &map.squares);
@@ -154,7 +156,7 @@ fn draw_curves_panel(frame: &Frame<'_>) -> Drawing {
     ))
 }
 
-/// Draws a map as SVG text, with its title.
+/// Draws a map as SVG text, with its title. Style sheets find it by the class `map`.
 fn draw_map_panel(maps: &Maps, map: &Map, place: &PanelArea) -> Drawing {
     let mut attributes = String::new();
     if map.dense.is_some() {

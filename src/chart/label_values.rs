@@ -42,7 +42,9 @@ pub struct LabelValues<'a> {
 }
 
 impl<'a> LabelValues<'a> {
-    /// Compares the curves of a panel: `ends` are all that have labels, and `groups` those of them that share one.
+    /// Compares the curves of a panel: `ends` are all measured curves with an end in the panel, and `groups` has all of
+    /// their indices, those of curves that share a label together. No other curve is compared with one of which runs
+    /// diverged, or with one without the point that labels are about.
     pub fn new(plot: &'a Plot, groups: &'a [Vec<usize>], ends: &'a [CurveEnd<'a>]) -> Self {
         let mut values =
             Self { plot, groups, ends, is_geometric: false, lowest: None, digits: *DIGITS.start() };
@@ -61,9 +63,9 @@ impl<'a> LabelValues<'a> {
         values
     }
 
-    /// The second line of the label that a group of coinciding curves (indices among the ends) shares: the value and
-    /// where it is, and how many times larger it is than another curve's; or that runs diverged, or that none was
-    /// selected.
+    /// The second line of the label that a group of coinciding curves (indices among the ends, one at least) shares:
+    /// the value and where it is, and how many times larger it is than another curve's; or that runs of the first of
+    /// them diverged, or that none was selected.
     pub fn text(&self, group: &[usize]) -> String {
         let CurveEnd { series, labelled, .. } = &self.ends[group[0]];
         let at = self.plot.labels.at;
@@ -101,7 +103,8 @@ impl<'a> LabelValues<'a> {
         self.ends[i].labelled.is_some() && self.ends[i].series.diverged == 0
     }
 
-    /// The number by which a curve is compared: 0 if it is zero to rounding, NaN without a label.
+    /// The number by which a curve is compared: its geometric mean or its drawn value; 0 if it is zero to rounding, NaN
+    /// without the point that labels are about.
     fn level(&self, i: usize) -> f64 {
         let Some(point) = self.point(i) else { return f64::NAN };
         let level = if self.is_geometric { point.geometric } else { point.y };

@@ -198,8 +198,9 @@ fn drawn_points(series: &Series, x: Axis, y: Axis) -> impl DoubleEndedIterator<I
     series.points.iter().filter(move |p| x.place(p.x).is_some() && y.place(p.y).is_some())
 }
 
-/// The point of a curve whose value its label says: among its drawn points the last or the first one, or the point in a
-/// ring, which tuning selected. `None` if there is no such point.
+/// The point of a measured curve whose value its label says: among its drawn points the last or the first one, or the
+/// point in a ring, which tuning selected. `None` if there is no such point. The ring is a line of its own in the
+/// panel, for the same curve.
 fn labelled_point(
     at: LabelledPoint,
     panel: &Panel,
@@ -276,7 +277,7 @@ fn coinciding_curves(ends: &[CurveEnd<'_>]) -> Vec<Vec<usize>> {
 }
 
 /// Whether two curves are drawn on top of each other: they have equally many points, which differ by at most
-/// [`COINCIDE`].
+/// [`COINCIDE`] in both coordinates. Points that are not drawn count too, and a value of NaN is near none.
 pub fn coincide(a: &Series, b: &Series) -> bool {
     a.points.len() == b.points.len()
         && a.points.iter().zip(&b.points).all(|(p, q)| is_near(p.x, q.x) && is_near(p.y, q.y))

@@ -46,7 +46,8 @@ pub struct PanelLayout {
 }
 
 impl PanelLayout {
-    /// The places of the panels of a figure in a drawing of this width in pixels.
+    /// The places of the panels of a figure in a drawing of this width in pixels. A panel that is alone is large. A
+    /// large panel that the figure does not have counts as none.
     pub fn new(figure: &Figure, width: u32) -> Self {
         let count = figure.body.panels();
         let only = if count == 1 { Some(0) } else { None };
@@ -64,8 +65,8 @@ impl PanelLayout {
         }
     }
 
-    /// Places `count` panels: the one with the index `large` at the left over the whole height, and the others at its
-    /// right, one below the other.
+    /// Places `count` panels, two at least: the one with the index `large` at the left over the whole height, and the
+    /// others at its right, one below the other.
     fn large_at_left(count: usize, large: usize, width: u32) -> Self {
         let wide = (width - GAP) * 16 / 25;
         let narrow = width - GAP - wide;
@@ -87,8 +88,8 @@ impl PanelLayout {
         Self { areas, height }
     }
 
-    /// Places `count` panels: the one with the index `large` in full width at the top, and the others below it in
-    /// rows of `columns` panels.
+    /// Places `count` panels, one at least: the one with the index `large` in full width at the top, and the others
+    /// below it in rows of `columns` panels.
     fn large_above(count: usize, large: usize, columns: usize, width: u32) -> Self {
         let high = (width * 9 / 25).clamp(260, 420);
         let top = PanelArea { x: 0, y: 0, wide: width, high, is_large: true };
@@ -118,7 +119,8 @@ impl PanelLayout {
     }
 }
 
-/// Whether some map of a figure has so many squares that they have no texts.
+/// Whether some map of a figure has so many squares that they have no texts. Such a map, if it is alone, is higher than
+/// another.
 fn is_dense(body: &Body) -> bool {
     match body {
         Body::Maps(maps) => maps.maps.iter().any(|map| map.dense.is_some()),

@@ -34,7 +34,8 @@ struct LegendKey<'a> {
 }
 
 /// Draws a legend in a figure of this width in pixels: of each entry a sample of its line or its patch, and its name.
-/// `opacity` gives the opacity with which the figure draws squares of a colour, for their patch.
+/// `opacity` gives the opacity with which the figure draws squares of a colour, for their patch. Style sheets find an
+/// entry by its attribute `data-color`, and give it another colour on dark paper.
 pub fn draw_legend(
     legend: &[&LegendEntry],
     width: u32,
@@ -65,7 +66,8 @@ pub fn draw_legend(
     DrawnLegend { svg, height }
 }
 
-/// The places of the entries of a legend, side by side in lines of `width` pixels.
+/// The places of the entries of a legend, side by side in lines of `width` pixels. An entry that is wider than a line
+/// has a line of its own.
 fn place_keys<'a>(legend: &[&'a LegendEntry], width: u32) -> Vec<LegendKey<'a>> {
     let mut keys = Vec::new();
     let mut x = LEFT;

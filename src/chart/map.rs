@@ -42,7 +42,8 @@ fn title_size(map: &Map, x: &str, y: &str, wide: u32, high: u32) -> u32 {
     f64::from(AXIS_TITLE).min(fits_below).min(fits_at_left).max(6.0) as u32
 }
 
-/// The colour of lines and texts over squares.
+/// The colour of lines and texts over squares. `templates/figure.css` finds lines by it (`#141414`), and replaces it on
+/// dark paper.
 const INK: RGBColor = RGBColor(20, 20, 20);
 /// How a text is made to fit in a narrow square: by smaller letters, then by a second line.
 const SQUARE_TEXT: FittedText =
@@ -83,6 +84,7 @@ pub fn draw(map: &Map, x: &str, y: &str, wide: u32, high: u32) -> Drawing {
             draw_runs(&mut chart, map)?;
         } else {
             let all_wide = wide.saturating_sub(left_margin(map) + RIGHT + EDGE);
+            // The height without the edges and what is below the squares.
             let all_tall = f64::from(high.saturating_sub(48));
             let text_wide = f64::from(all_wide / map.x.len().max(1) as u32) - 4.0;
             let tall = all_tall / map.y.len().max(1) as f64;
@@ -132,8 +134,9 @@ fn draw_line(
     Ok(())
 }
 
-/// A map as JSON, from which the Python package has it drawn: `color` writes a colour in the form
-/// that the drawer knows, and each square has its `texts` under `key`.
+/// A map as JSON, from which the Python package has it drawn: `color` writes a colour in the form that the drawer
+/// knows, and each square has its `texts` under `key`, also in a dense map. The lines that theory predicts over a dense
+/// map are not in it.
 pub fn map_values(
     map: &Map,
     color: impl Fn(evidence::Color) -> Value,
@@ -161,8 +164,8 @@ pub fn map_values(
     })
 }
 
-/// Draws the squares of a dense map without texts: neighbours in a row that look the same are one rectangle, which
-/// makes the file much smaller.
+/// Draws the squares of a dense map without texts: neighbours in a row that look the same, here called a run, are one
+/// rectangle, which makes the file much smaller.
 fn draw_runs(chart: &mut Chart<'_, '_>, map: &Map) -> Result<(), Box<dyn Error>> {
     let mut squares: Vec<&Square> = map.squares.iter().collect();
     squares.sort_by_key(|square| (square.y, square.x));

@@ -82,8 +82,8 @@ fn tick_width(text: &str) -> f64 {
 }
 
 /// The y axis that all panels of a figure have in common. Measured values extend it, with their bands as far as
-/// [`Axis::with_bands`] lets them, unless a curve diverges; predictions do too, unless they are far below all
-/// measured values.
+/// [`Axis::with_bands`] lets them, unless a curve diverges; predictions do too, unless they are far below all measured
+/// values. The script of a page has the same rules, for the lines that a reader chooses (`rangeY` in axes.js).
 pub fn y_axis(plot: &Plot) -> Axis {
     let top = highest_value(plot);
     let mut values: Vec<f64> = Vec::new();
@@ -148,7 +148,8 @@ fn remove_transient(plot: &Plot, values: &mut Vec<f64>) {
 }
 
 impl<'a> Frame<'a> {
-    /// The frame of a panel of a figure, at a place and with the figure's y axis: chooses the labels and margins.
+    /// The frame of a panel of a figure, at a place and with the figure's y axis: chooses the labels and margins. The
+    /// place must be larger than the margins, as the places of [`PanelLayout`](super::layout::PanelLayout) are.
     pub fn new(plot: &'a Plot, panel: &'a Panel, y: Axis, place: PanelArea) -> Self {
         let x = x_axis(plot, panel);
         let room = f64::from(place.wide - 2 * EDGE);
@@ -232,8 +233,9 @@ impl<'a> Frame<'a> {
         })
     }
 
-    /// Draws the inside of the panel as SVG text in plotters' pixels: its axes, then a group of its own for each
-    /// line, which style sheets and the script of a page find by its class and label.
+    /// Draws the inside of the panel as SVG text in plotters' pixels: its axes, then a group of its own for each line,
+    /// which style sheets find by its class and its colour. They find the lines of the axes by the greys that these
+    /// have here (`#E1E1E1` and `#787878` in `templates/figure.css`), and replace them on dark paper.
     pub fn draw(&self) -> Drawing {
         let axes = self.layer(|chart| {
             chart
@@ -253,6 +255,7 @@ impl<'a> Frame<'a> {
             let is_wide = self.is_below_another(i);
             let mut layer =
                 self.layer(|chart| draw_series(chart, series, self.x, self.y, is_wide))?;
+            // The curve itself is the path of its layer that begins so; bands and markers are filled.
             if self.is_on_another_colour(i) {
                 let [dash, gap] = ABOVE.map(|length| length * FINE);
                 let dashed = format!("<path stroke-dasharray=\"{dash} {gap}\" fill=\"none\"");
@@ -281,8 +284,8 @@ impl<'a> Frame<'a> {
         Ok(out)
     }
 
-    /// Whether the line with the index `i` is a measured curve and coincides with a measured curve that is drawn
-    /// later, on top of it. It is then drawn wider, so that both are seen.
+    /// Whether the line with the index `i` in the panel is a measured curve and coincides with a measured curve that is
+    /// drawn later, on top of it. It is then drawn wider, so that both are seen.
     fn is_below_another(&self, i: usize) -> bool {
         let series = &self.panel.series[i];
         let mut above = self.panel.series[i + 1..].iter().filter(|s| s.line.is_measured());

@@ -102,8 +102,8 @@ pub struct Marker {
 }
 
 impl Marker {
-    /// The corners of the marker as offsets (right, down) from its middle, in the unit of the radius of its outer
-    /// circle.
+    /// The corners of the marker as offsets (right, down) from its middle, if its outer circle has this radius. They
+    /// are rounded to whole numbers, as plotters needs them, so that callers choose a radius in small units.
     pub fn outline(self, radius: u32) -> Vec<(i32, i32)> {
         let between = if self.waist < 1.0 { 2 } else { 1 };
         let count = self.corners * between;
@@ -224,9 +224,10 @@ pub fn dash_array(dash: Dash) -> &'static str {
     }
 }
 
-/// The points of a curve at which its markers are drawn. Few points all have markers; of many, about [`MOST_MARKERS`]
-/// at even distances. Where the first of these is depends on the marker, and on whether the curve is a prediction, so
-/// that the markers of neighbouring curves do not cover one another.
+/// The points of a curve at which its markers are drawn. Few points (up to twice [`MOST_MARKERS`]) all have markers; of
+/// many, at most [`MOST_MARKERS`], with equally many points between them. Where the first of these is depends on the
+/// marker, and on whether the curve is a prediction, so that the markers of neighbouring curves do not cover one
+/// another. The Python package calls it too, with the indices of points as their coordinates.
 pub fn marked_points(points: Vec<(f64, f64)>, style: Style) -> Vec<(f64, f64)> {
     if points.len() <= 2 * MOST_MARKERS {
         return points;

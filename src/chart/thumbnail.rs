@@ -135,7 +135,7 @@ struct CurveLayer {
 }
 
 impl CurveLayer {
-    /// The path as an SVG element, with a class for the way it is drawn.
+    /// The path as an SVG element, with a class for the way in which `templates/index.css` draws it.
     fn svg(&self) -> String {
         let class = if !self.is_measured {
             " class=\"theory\""
@@ -151,8 +151,9 @@ impl CurveLayer {
     }
 }
 
-/// Draws some curves of the only panel of `plot` as SVG text, simplified by `tolerance` (in units): a path for each
-/// colour of measured and of predicted curves, predictions below measured curves.
+/// Draws the curves `shown` of the only panel of `plot` as SVG text, simplified by `tolerance` (in units): a path for
+/// each colour of measured and of predicted curves, predictions below measured curves. They fill the miniature,
+/// whichever are shown.
 fn draw_paths(plot: &Plot, shown: &[&Series], tolerance: f64) -> String {
     let x = x_axis(plot, &plot.panels[0]);
     let y = y_axis(plot);

@@ -68,7 +68,7 @@ pub fn notebook(experiment: &Experiment<'_>) -> Result<String, Error> {
 }
 
 /// Checks that a manifest's texts on its results are templates and name cells and claims of the
-/// plan.
+/// plan. Commands that plan a manifest call it, so that a mistake shows before anything is run.
 ///
 /// # Errors
 /// The key (`analysis` or `finding`) whose text cannot be filled from results, and why.

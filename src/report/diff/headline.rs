@@ -53,7 +53,8 @@ fn count_of_cells(comparison: &Comparison, cells: usize) -> String {
 }
 
 /// What changed at a cell between the sides, as a clause in three parts, of which the second is the name of the cell:
-/// "the error of", "FedAvg, H = 10", "rose 1.2-fold".
+/// "the error of", "FedAvg, H = 10", "rose 1.2-fold". For changes whose verdict says that results changed: those for
+/// the worse or the better, of whose ratio it speaks, have one.
 fn statement(change: &Change) -> [ColoredText; 3] {
     let log_ratio = change.ratio().map_or(0.0, libm::log);
     let factor = readable(libm::exp(log_ratio.abs()), 3);

@@ -162,7 +162,7 @@ impl<'c> JsonClaimChange<'c> {
 }
 
 impl JsonSideClaim {
-    /// The verdict, the estimate and its interval on one side.
+    /// The verdict, the estimate and its interval on one side. Numbers that are not finite become `null`.
     fn new(claim: &SideClaim) -> Self {
         Self {
             verdict: claim.verdict.name(),

@@ -53,7 +53,7 @@ const MOST_OPEN: usize = 12;
 const MOST_ROWS: [usize; 8] = [400, 200, 100, 50, 25, 10, 5, 1];
 
 /// The comparison in a format; `fails` are the classes of changes that make `diff` fail, each with the number of its
-/// changes.
+/// changes. They are only stated: the command sets the exit code.
 ///
 /// # Errors
 /// If a chart cannot be drawn, or the text cannot be written in the format.
@@ -84,8 +84,9 @@ fn json_text(comparison: &Comparison, fails: &[(Class, usize)]) -> Result<String
     Ok(text.map_err(|e| error(Path::new("diff.json"), e))? + "\n")
 }
 
-/// The comparison as a page with the charts of these changes, the first of which are unfolded: those with a verdict on
-/// a change, or the first [`MOST_OPEN`] if no change has one.
+/// The comparison as a page with the charts of `changes`, which must come in the order of
+/// [`Comparison::largest_first`]: the first are unfolded. These are the changes whose verdict says that results
+/// changed, up to [`MOST_OPEN`], or the first [`MOST_OPEN`] if no change has such a verdict.
 fn html_page(
     comparison: &Comparison,
     fails: &[(Class, usize)],
@@ -104,7 +105,8 @@ fn html_page(
     Templates::new().render("diff.html", context! { diff, most => MOST_SHOWN, cards, open })
 }
 
-/// The comparison as Markdown, with as many rows in each table as a comment on GitHub has room for.
+/// The comparison as Markdown, with as many rows in each table as a comment on GitHub has room for. With one row in
+/// each table it may still be too long.
 fn markdown(comparison: &Comparison, fails: &[(Class, usize)]) -> Result<String, Error> {
     let templates = Templates::new();
     let diff = template_values(comparison, fails);

@@ -285,7 +285,7 @@ impl ClaimSideText {
 }
 
 impl ChangeCard {
-    /// Draws the figures of a change.
+    /// Draws the figures of a change: the curves of both sides, and the curve of their ratio below.
     ///
     /// # Errors
     /// If a chart cannot be drawn.
@@ -316,7 +316,7 @@ fn draw(figure: &Figure, height: u32) -> Result<String, Error> {
     svg.map_err(|e| error(Path::new("diff.html"), e))
 }
 
-/// The verdicts and how many cells have each, in one line.
+/// How many cells are bit-identical, how many changed, and how many of these have each verdict, in one line.
 fn verdicts_in_words(comparison: &Comparison, counts: &[VerdictCount]) -> String {
     let changed: Vec<String> =
         counts.iter().map(|VerdictCount(_, n, name)| format!("{n} {name}")).collect();
@@ -329,7 +329,8 @@ fn verdicts_in_words(comparison: &Comparison, counts: &[VerdictCount]) -> String
     )
 }
 
-/// One line for each experiment that names its first cells, with their ids, and says how many more there are.
+/// One line for each experiment, in the order of their names, that names its first cells, with their ids, and says how
+/// many more there are.
 fn listed_lines(cells: &[ListedCell]) -> Vec<String> {
     const MOST: usize = 3;
     let mut by_experiment: BTreeMap<&str, Vec<&ListedCell>> = BTreeMap::new();
@@ -349,9 +350,10 @@ fn listed_lines(cells: &[ListedCell]) -> Vec<String> {
     lines
 }
 
-/// The cells that are not compared because their counterparts have another problem or start, one line for each
-/// experiment, with the number of these cells. A line says so if the counterparts have the same test set, on which
-/// losses can be compared in spite of that.
+/// The cells that are not compared because their counterparts have another problem or start: one line for each
+/// experiment, which names some and says how many the experiment has. An experiment has two lines if some counterparts
+/// have the same test set, on which losses can be compared in spite of that, as one line says, and others not; the
+/// number in both is of all its cells.
 fn other_problems(cells: &[OtherProblem]) -> Vec<String> {
     let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
     for cell in cells {
@@ -365,6 +367,7 @@ fn other_problems(cells: &[OtherProblem]) -> Vec<String> {
         } else {
             ""
         };
+        // `listed_lines` makes one line of all cells with the same text in this place.
         named.push(ListedCell {
             experiment: format!(
                 "{experiment}: another problem or start in {count}, whose errors ‖θ − θ*‖² cannot be compared{hint}"
@@ -390,8 +393,8 @@ fn factor(log: f64) -> String {
     format!("×{}", fine(libm::exp(log)))
 }
 
-/// The ratio that the runs would have detected, by its logarithm. With two or three runs it may be astronomical, and
-/// only its lower bound is shown.
+/// The ratio that the runs would have detected four times out of five, by its natural logarithm. With two or three runs
+/// it may be astronomical: beyond 10⁶ only that is said.
 fn detectable(log: f64) -> String {
     if log > libm::log(1e6) { "> ×10⁶".into() } else { factor(log) }
 }
@@ -401,8 +404,8 @@ fn fine(value: f64) -> String {
     words::plain(value, 4)
 }
 
-/// The ratio of the errors after and before, and its interval; the interval is empty where nothing is random, or where
-/// it is not known. `None` if there is no ratio, as where runs diverged.
+/// The texts of the ratio of the errors, after over before, and of its 95 % interval; the interval is empty where
+/// nothing is random, or where it is not known. `None` if there is no ratio, as where runs diverged.
 fn factor_and_interval(change: &Change) -> Option<(String, String)> {
     match (change.shift, change.exact) {
         (Some(shift), _) => {

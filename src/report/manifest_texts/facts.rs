@@ -216,7 +216,8 @@ impl ClaimFacts {
 const NO_LIMIT: &str = "the limit is not known: the field is not linear";
 
 /// Whether theory may know a cell's limit, as far as its plan shows. On a linear field it may know the limit; whether
-/// it does is seen when the instance is built.
+/// it does is seen when the instance is built. On another field it may if the manifest records the distance to the
+/// limit and gradients are exact.
 fn may_have_limit(cell: &Cell) -> bool {
     let identity = &cell.identity;
     let is_recorded = identity.record.metrics.contains(&Metric::SqErrorLimit);

@@ -118,8 +118,8 @@ fn three_digits(text: DigitsText, Estimate { value, interval: (low, high) }: Est
     }
 }
 
-/// Registers a function that states the mean of a cell over its runs at the last round. The quantity is `usual` unless
-/// the text names another, and `shown` writes it.
+/// Registers a function that states the mean of a cell at the last round, over its runs, or over instances where there
+/// are several. The quantity is `usual` unless the text names another, and `shown` writes it.
 fn add_means(
     environment: &mut Environment<'static>,
     name: &'static str,
@@ -142,8 +142,9 @@ fn add_means(
 }
 
 /// Registers a function that states the ratio of the means of two cells, first over second, over paired runs at the
-/// last round. The quantity is `usual` unless the text names another, and `shown` writes the ratio.
-/// Its interval counts in that other runs would have selected other candidates, where the cells were tuned.
+/// last round; over instances, where there are several, the geometric mean of the paired ratios. The quantity is
+/// `usual` unless the text names another, and `shown` writes the ratio. Its interval counts in that other runs would
+/// have selected other candidates, where the cells were tuned.
 fn add_ratios(
     environment: &mut Environment<'static>,
     name: &'static str,
@@ -233,8 +234,8 @@ fn overtaken(state: &State<'_, '_>, few: String, many: String) -> Result<String,
     Ok(readable(clients, 2))
 }
 
-/// The squared bias of a cell over its variance; `None` if its number of clients, its bias or its variance is not
-/// known.
+/// The squared bias of a cell over its variance, with its number of clients; `None` if one of these is not known, as
+/// where runs diverged, and for a planned cell.
 ///
 /// # Errors
 /// If there is no such cell, or it cannot have a bias or a variance.
@@ -313,7 +314,7 @@ fn by_id<'a>(facts: &'a [CellFacts], id: &str) -> Result<&'a CellFacts, Error> {
     facts.iter().find(|f| f.cell.id == *id).ok_or_else(|| invalid(format!("{id} is no cell")))
 }
 
-/// The quantity that the option `of="…"` of a call names; `usual` without the option.
+/// The quantity that the option `of="…"` of a call, its only one, names; `usual` without the option.
 ///
 /// # Errors
 /// If there is no quantity of this name, or the call has another option.
@@ -373,8 +374,8 @@ fn selection_changes(facts: &CellFacts, quantity: Quantity) -> &[f64] {
     selected_by.map_or(&[][..], |by| &by.changes)
 }
 
-/// The id of the only cell with this label and these settings, which a call names with `_` in place of `-`. A setting
-/// that is a text needs only its first words.
+/// The id of the only cell with this label and these settings, which a call names with `_` in place of `-`. Settings
+/// that the call does not name may have any value. A setting that is a text needs only its first words.
 ///
 /// # Errors
 /// If no cell, or more than one, has them.
@@ -415,7 +416,8 @@ fn find(facts: &[CellFacts], label: &str, wanted: &Kwargs) -> Result<String, Err
     }
 }
 
-/// Whether a cell has this value in the setting of this name; of a text the value may be the beginning.
+/// Whether a cell has this value in the setting of this name; of a text the value may be the first words. False if the
+/// cell has no such setting.
 fn has_setting(facts: &CellFacts, name: &str, value: &Value) -> bool {
     match facts.cell.settings.get(name) {
         Some(Setting::Number(x)) => f64::try_from(value.clone()).is_ok_and(|wanted| wanted == *x),

@@ -217,7 +217,8 @@ fn with_title(title: &str, y_title: &str, place: &PanelArea, inside: &str) -> St
 }
 
 /// Adds the SVG text of a label to `out`: a thin line from the end of its curve if the label stands higher or lower, a
-/// stretch of the curve's line with its marker, the name in the colour of the curve, and the value if there is one.
+/// stretch of the curve's line with its marker, the name in the colour of the curve, and the value if there is one. Its
+/// attribute `data-with` names the other curves that share it; only tests read it.
 fn draw_label(out: &mut String, label: &Label, frame: &Frame<'_>) {
     let [left, top, wide, high] = frame.area();
     let axis_end = f64::from(left + wide);

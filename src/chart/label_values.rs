@@ -159,6 +159,7 @@ impl<'a> LabelValues<'a> {
         let Some(reference) = self.reference(group[0]) else { return String::new() };
         let other = reference.curve;
         let ratios: Vec<f64> = group.iter().map(|i| self.level(*i) / self.level(other)).collect();
+        // A curve whose level is exactly that of the lowest one is lowest too.
         if group.contains(&lowest) || ratios[0] == 1.0 && other == lowest {
             return self.lowest_text(group, lowest);
         }

@@ -86,9 +86,10 @@ pub struct CurveLabels {
 }
 
 impl CurveLabels {
-    /// The labels of a panel's measured curves, and of predictions that end far from these. `high` is the height of
-    /// the plotting area in pixels, and `x` and `y` are its axes. Where not all has room, first the labels of
-    /// predictions are left out, then the values, and then all labels.
+    /// The labels of a panel's measured curves, and of predictions that end far from these. `high` is the height of the
+    /// plotting area in pixels, and `x` and `y` are its axes. Labels have room if they fit below one another in this
+    /// height and take at most 9/20 of the width of the panel. Where not all has room, first the labels of predictions
+    /// are left out, then the values (which only a large panel has), and then all labels.
     pub fn new(plot: &Plot, panel: &Panel, place: &PanelArea, high: u32, x: Axis, y: Axis) -> Self {
         let mut ends: Vec<CurveEnd<'_>> = Vec::new();
         for series in panel.series.iter().filter(|series| series.line.is_measured()) {

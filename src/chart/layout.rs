@@ -71,6 +71,7 @@ impl PanelLayout {
         let wide = (width - GAP) * 16 / 25;
         let narrow = width - GAP - wide;
         let others = count as u32 - 1;
+        // The height of each other panel with its title: all have 470 pixels, unless each then has too few.
         let each = (470 / others).max(150);
         let height = each * others;
         let mut areas = Vec::new();
@@ -104,6 +105,7 @@ impl PanelLayout {
     /// Places `count` panels of equal size in rows, the first of which begins at the height `top`. A row has
     /// `columns` panels, or fewer where the drawing is too narrow for them.
     fn rows(count: usize, columns: usize, width: u32, top: u32) -> Self {
+        // A panel and the space next to it take at least 185 pixels, unless the panel is alone in its row.
         let most = (width / 185).max(1) as usize;
         let columns = columns.clamp(1, most).min(count.max(1)) as u32;
         let wide = (width - GAP * (columns - 1)) / columns;

@@ -195,7 +195,7 @@ impl<'a> Frame<'a> {
         self.x.ruler(about, self.area()[2], |text| tick_width(text) + 6.0)
     }
 
-    /// The y axis with its ticks, as plotters reads it.
+    /// The y axis with its ticks, as plotters reads it. Their texts are 13 pixels high with the space between them.
     fn y_ruler(&self) -> Ruler {
         let about = (self.place.high / 45).max(3) as usize;
         self.y.ruler(about, self.area()[3], |_| 13.0)

@@ -243,7 +243,7 @@ fn drawn(series: Vec<Series>) -> String {
     svg(&one_panel(series))
 }
 
-/// The second lines of the labels.
+/// The second lines of the labels in a drawing, which say values, sorted as texts.
 fn values(svg: &str) -> Vec<&str> {
     let all = svg.split("<text class=\"value\"").skip(1);
     let mut all: Vec<&str> = all.filter_map(|part| part.split(['<', '>']).nth(1)).collect();

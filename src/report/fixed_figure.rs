@@ -26,6 +26,7 @@ fn has_band(series: &Series) -> bool {
 /// to `numbers`. The panels are the only view, so that a page never shows its name.
 pub fn fixed_figure(plot: &Plot, numbers: &mut Numbers) -> CurvesData {
     let mut parts = FixedParts::default();
+    // Any name would do: with a single view nothing shows it.
     parts.view.panels.push("clients".into());
     for panel in &plot.panels {
         let first = parts.cells.len();
@@ -37,6 +38,7 @@ pub fn fixed_figure(plot: &Plot, numbers: &mut Numbers) -> CurvesData {
     let is_banded = plot.series().any(has_band);
     let band = if is_banded { "given" } else { "none" };
     CurvesData {
+        // Each entry of `cells` is a whole curve, as a cell over its rounds is.
         rounds: true,
         x: "x".into(),
         xs: vec![("x".into(), plot.x.clone())],

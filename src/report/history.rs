@@ -27,8 +27,8 @@ pub struct HistoryScope<'a> {
     pub pages: BTreeMap<usize, String>,
 }
 
-/// The history in a format: `text`, `md` or `html`. It lists the commits that changed results, and the claims whose
-/// verdict or estimate moved.
+/// The history in a format: `text`, `md` or `html`, the only ones that have a template. It lists the commits that
+/// changed results, and the claims whose verdict or estimate moved.
 ///
 /// # Errors
 /// If a template fails.

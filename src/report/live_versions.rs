@@ -34,6 +34,7 @@ impl LiveVersions {
     /// the number of its version, which is a new one if the content changed. `None` for a page that gets no bar: one of
     /// an experiment that is not run, and any page once the final ones are written.
     pub fn update(&mut self, file: &str, text: &str) -> Option<u64> {
+        // A page about all experiments is in no folder of an experiment.
         let experiment = file.rsplit_once('/').map(|(experiment, _)| experiment);
         let is_of_run = experiment.is_none_or(|name| self.experiments.contains(name));
         if self.is_final || !is_of_run {

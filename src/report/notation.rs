@@ -9,7 +9,8 @@ const LONGEST_INDEX: usize = 2;
 
 /// A text as HTML: the index of a symbol of one letter is an index, so that `F_c` becomes
 /// `F<sub>c</sub>` and `d_(k,i)` becomes `d<sub>k,i</sub>`, a letter or brackets after `^` are
-/// raised, and numbers are written as on the rest of a page, `1.2e-3` as `1.2·10⁻³`.
+/// raised, and numbers are written as on the rest of a page, `1.2e-3` as `1.2·10⁻³`. Everything else is
+/// escaped, so that templates print the value as it is.
 pub fn notation(text: &str) -> Value {
     let text = &numbers(text);
     let mut out = String::with_capacity(text.len());

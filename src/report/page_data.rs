@@ -224,8 +224,8 @@ fn explored_curves(
     }
 }
 
-/// What a reader may choose for the x axis: what the figure has there first, then every cost that
-/// grows; names, and titles of the axis.
+/// What a reader may choose for the x axis, as names, by which cells have their places, and titles of the axis: what
+/// the figure has there first, then every cost that grows. In a figure whose points are cells there is no other choice.
 fn x_choices(
     plot: &Plot,
     exploration: &Exploration,

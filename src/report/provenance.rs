@@ -4,7 +4,8 @@
 use crate::evidence::{Experiment, unique};
 
 /// The text of `provenance.md`: the versions of exactfed that computed the results, the time that they took, and the
-/// system on which the page is being written.
+/// system on which the page is being written. They are of the cells that the page shows; runs by which tuning selected
+/// these do not count.
 pub fn provenance(experiment: &Experiment<'_>) -> String {
     let by = experiment.cells.iter().map(|cell| {
         let p = &cell.provenance;

@@ -94,7 +94,7 @@ impl Writer {
         page.map_or_else(|| self.out.clone(), |page| self.out.join(page))
     }
 
-    /// What is in a file below the folder that a report wrote; `name` has `/` between parts.
+    /// What is in a file below the folder that a report wrote, to change it; `name` has `/` between parts.
     /// `None` for any other file, and for one that is reached through a symbolic link, cannot be read or has more than
     /// [`MOST_READ`] bytes.
     pub fn read(&self, name: &str) -> Option<Vec<u8>> {

@@ -6,8 +6,8 @@ use crate::report::colored_text::ColoredText;
 use crate::report::number_text::short;
 use exactfed_core::words::{readable, thousands};
 
-/// The headline of a comparison: how many cells changed, the change with the worst verdict, and the first change in the
-/// other direction, worse or better, that has a ratio. Names of algorithms are parts of their own.
+/// The headline of a comparison: how many cells changed, the largest change with the worst verdict, and after it the
+/// first change with another verdict that is for the worse or the better. Names of algorithms are parts of their own.
 pub fn headline(comparison: &Comparison) -> Vec<ColoredText> {
     if comparison.is_empty() {
         return vec![plain("Nothing to compare")];

@@ -18,7 +18,9 @@ const ROWS: usize = 40;
 /// Claims after which their table is continued as another: their rows have several lines.
 const CLAIMS: usize = 10;
 
-/// The text of `tables.tex`: the tables of a page, each in an environment of its own. A table without rows is left out.
+/// The text of `tables.tex`: the errors, the claims, the heterogeneity, the bounds and the predictions of a page, each
+/// in an environment of its own and with the rows that the page shows. The page's other tables are not in it. A table
+/// without rows is left out.
 pub fn tables(plan: &Plan, page: &Page) -> String {
     let name = &plan.experiment;
     let title = &plan.manifest.title;

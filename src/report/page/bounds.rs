@@ -13,7 +13,8 @@ pub fn table(rows: &[BoundRow<'_>], files: &mut TableFiles<'_>) -> TextTable {
     TextTable::first_rows(&heads, rows.iter().map(bound_row), "bounds", files)
 }
 
-/// The row of a cell and a bound.
+/// The row of a cell and a bound. What was measured is the mean at the last round of the quantity that the bound is of,
+/// a dash if it is not recorded or a run diverged.
 fn bound_row(BoundRow { cell, bound, measured }: &BoundRow<'_>) -> Vec<TextCell> {
     let proved = if bound.info.proved { "" } else { " (not a proved bound)" };
     let unmet = bound.value.as_ref().err().into_iter().flatten().map(|unmet| {

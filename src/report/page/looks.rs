@@ -10,7 +10,8 @@ fn percent(level: f64) -> String {
 }
 
 /// Sentences for the page of an experiment whose replicates were added in planned looks: at which numbers of replicates
-/// and at which levels claims were judged, how many looks were planned, and how many claims each look decided.
+/// and at which levels claims were judged, how many looks were planned, and how many claims each look decided. They
+/// begin with "They": on the page the sentence before is about the claims.
 pub fn sentence(looks: &TakenLooks) -> String {
     let TakenLooks { planned, taken, decided } = looks;
     let all = planned.all();

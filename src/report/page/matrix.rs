@@ -77,8 +77,9 @@ impl MatrixRow {
 }
 
 impl RankingMatrix {
-    /// The matrix of these grid points, with at most `most_rows` rows. With more than [`MOST_COLUMNS`] columns it is
-    /// empty but for a sentence that says so.
+    /// The matrix of these grid points, with at most `most_rows` rows, those in which some algorithm is separated
+    /// first; what is left out is in the table of the ranking. With more than [`MOST_COLUMNS`] columns it is empty but
+    /// for a sentence that says so.
     pub fn new(standings: &Standings, most_rows: usize) -> Self {
         let all = &standings.rows;
         let by = standings.by;

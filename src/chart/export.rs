@@ -232,7 +232,7 @@ mod tests {
     const POINTS: f64 = 72.0;
     const SVG: &str = r##"<svg xmlns="http://www.w3.org/2000/svg" width="650" height="400" viewBox="0 0 650 400"><rect width="650" height="400" fill="#ffffff"/><text x="20" y="200" font-family="system-ui, sans-serif" font-size="100">θ̄‖⁻⁴✓</text></svg>"##;
 
-    /// The four numbers of a PDF's page box.
+    /// The four numbers of the page box of a PDF of one page: its left, lower, right and upper edge in points.
     fn page_box(pdf: &[u8]) -> Vec<f64> {
         let text = String::from_utf8_lossy(pdf);
         assert!(text.starts_with("%PDF-"), "{}", &text[..20]);
@@ -254,7 +254,8 @@ mod tests {
         }
     }
 
-    /// A drawing with many resources: each group has an opacity of its own and a gradient.
+    /// A drawing with many resources, which svg2pdf would write in any order: each group has an opacity of its own and
+    /// a gradient.
     fn many_resources() -> String {
         let group = |i: usize| {
             format!(

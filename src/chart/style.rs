@@ -256,7 +256,8 @@ mod tests {
         assert_eq!(MARKERS[2].outline(10)[0], (0, -10));
     }
 
-    /// Machado, Oliveira and Fernandes (2009), full severity, on linear RGB.
+    /// The matrices that make of the light of a colour's channels what readers see: all readers without a deficiency,
+    /// then readers without red, green and blue cones (Machado, Oliveira and Fernandes 2009, full severity).
     const SIGHTS: [[[f64; 3]; 3]; 4] = [
         [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]],
         [
@@ -276,12 +277,13 @@ mod tests {
         ],
     ];
 
+    /// The light of a colour's channels as a reader of the kind of this matrix sees it, from 0 to 1.
     fn seen(matrix: &[[f64; 3]; 3], color: (u8, u8, u8)) -> [f64; 3] {
         let from = linear(color);
         matrix.map(|row| row.iter().zip(from).map(|(a, b)| a * b).sum::<f64>().clamp(0.0, 1.0))
     }
 
-    /// CIE L*a*b* under daylight (D65).
+    /// A colour in CIE L*a*b* under daylight (D65), from the light of its channels (sRGB).
     fn lab([r, g, b]: [f64; 3]) -> [f64; 3] {
         let x = 0.4124 * r + 0.3576 * g + 0.1805 * b;
         let y = 0.2126 * r + 0.7152 * g + 0.0722 * b;
@@ -292,7 +294,7 @@ mod tests {
         [116.0 * y - 16.0, 500.0 * (x - y), 200.0 * (y - z)]
     }
 
-    /// Euclidean distance in L*a*b* (CIE 1976) to a reader of this kind.
+    /// The Euclidean distance of two colours in L*a*b* (CIE 1976) to a reader of this kind.
     fn apart(sight: &[[f64; 3]; 3], a: (u8, u8, u8), b: (u8, u8, u8)) -> f64 {
         let a = lab(seen(sight, a));
         let b = lab(seen(sight, b));
@@ -334,12 +336,13 @@ mod tests {
         assert!(DARK_PALETTE.into_iter().all(|color| contrast(color, dark) >= 3.0));
     }
 
-    /// The hue (CIE LCh, degrees), and how far two hues are apart.
+    /// The hue of a colour in degrees, from −180 to 180 (CIE LCh).
     fn hue(color: (u8, u8, u8)) -> f64 {
         let [_, a, b] = lab(linear(color));
         libm::atan2(b, a).to_degrees()
     }
 
+    /// How far two hues are apart in degrees, the shorter way around.
     fn turn(a: f64, b: f64) -> f64 {
         let difference = (a - b).rem_euclid(360.0);
         difference.min(360.0 - difference)
@@ -366,7 +369,7 @@ mod tests {
         }
     }
 
-    /// The name beside a line has the colour of the line, or as much more contrast as text needs.
+    /// The name next to a line has the colour of the line, or as much more contrast as text needs.
     #[test]
     fn names_have_the_colour_of_their_line_and_the_contrast_of_text() {
         for (paper, palette) in [PALETTE, DARK_PALETTE].into_iter().enumerate() {

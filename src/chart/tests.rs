@@ -12,6 +12,7 @@ use crate::evidence::{
 use exactfed_runner::manifest::Prediction;
 use exactfed_runner::plan::Setting;
 
+/// A point of a sample of 3, with a band from half to twice its value.
 fn at(x: f64, y: f64) -> Point {
     Point { low: y / 2.0, high: y * 2.0, n: 3, ..Point::bare(x, y) }
 }
@@ -273,7 +274,7 @@ fn there_is_no_lowest_of_one_curve_and_no_ratio_to_rounding_errors() {
 }
 
 /// Curves that coincide say the smallest and the largest of their values, with as many digits as
-/// another, so that the number beside the word is the lowest.
+/// another, so that the number next to the word is the lowest.
 #[test]
 fn a_joined_label_does_not_read_as_less_than_the_lowest() {
     let ends = |values: [f64; 3]| {
@@ -393,7 +394,7 @@ fn a_profile_is_labelled_with_the_share_on_which_an_algorithm_is_best() {
     assert_eq!(values(&svg), ["best or tied on 35 %", "best or tied on 65 %"]);
 }
 
-/// The name beside a line has its colour, also where a family has several lines.
+/// The name next to a line has its colour, also where a family has several lines.
 #[test]
 fn a_label_has_the_colour_of_its_curve() {
     let tones = [1, 2, 3].map(|tone| {

@@ -113,6 +113,7 @@ mod tests {
     use crate::report::index_entry::Card;
     use crate::report::navigation::PAGES;
 
+    /// The entry of an experiment of which nothing but the name and the question is known.
     fn entry(name: &str, question: Option<&str>) -> IndexEntry {
         let question = question.map(str::to_owned);
         let card = Card { name: name.into(), question, ..Card::default() };

@@ -167,12 +167,13 @@ mod tests {
     /// The estimate is a ratio.
     const RATIO: bool = true;
 
+    /// The drawing of an estimate with its interval, which is a ratio if `is_ratio`, and of a claim's region.
     fn drawn(value: f64, interval: (f64, f64), region: Region, is_ratio: bool) -> String {
         let scale = if is_ratio { EstimateScale::Logarithm(1.0) } else { EstimateScale::Plain };
         svg(Estimate { value, interval }, region, scale, short)
     }
 
-    /// The number that follows each of these texts.
+    /// The number that follows each occurrence of the text `before` in a drawing.
     fn numbers_after(svg: &str, before: &str) -> Vec<f64> {
         let after = svg.split(before).skip(1);
         let number = |rest: &str| {

@@ -225,6 +225,7 @@ mod tests {
         assert!(took < Duration::from_secs(8), "{took:?}");
     }
 
+    /// Asserts that each character of a text has a LaTeX of its own: none is a code point in brackets.
     #[track_caller]
     fn mapped(what: &str) {
         let escaped = text(what);

@@ -7,10 +7,13 @@ use crate::stats::verdict::Verdict;
 use exactfed_core::words::readable;
 use std::sync::Arc;
 
+/// A text filled from these facts, as [`TextFiller::fill`] returns it.
 fn fill(text: &str, facts: TextFacts) -> Result<Option<String>, TextError> {
     TextFiller { environment: &ENVIRONMENT, facts: Arc::new(facts) }.fill(text)
 }
 
+/// A text filled from the facts about claims, which are given with their ids; the text must be a template and may be
+/// shown.
 fn filled(text: &str, claims: impl IntoIterator<Item = (&'static str, ClaimFacts)>) -> String {
     let claims = claims.into_iter().map(|(id, facts)| (id.to_owned(), facts)).collect();
     let facts = TextFacts { claims, ..TextFacts::default() };

@@ -341,7 +341,7 @@ mod tests {
     use crate::stats::Ratio;
     use exactfed_runner::plan::CellId;
 
-    /// A grid point at which the mean of B is `ratio` times that of A.
+    /// A grid point with these values of its settings, at which the mean of B is `ratio` times that of A.
     fn standing(values: &[&str], ratio: f64, separation: Separation) -> Standing {
         let ratio = Ratio { estimate: ratio, low: ratio / 2.0, high: 2.0 * ratio, p: 0.5 };
         let alike = separation != Separation::Larger;
@@ -368,6 +368,7 @@ mod tests {
         }
     }
 
+    /// The ranking at grid points, which these settings distinguish, by the error at the last round.
     fn standings(axes: &[&str], rows: Vec<Standing>) -> Standings {
         let axes = axes.iter().map(|a| (*a).to_owned()).collect();
         Standings {

@@ -165,7 +165,8 @@ impl<'a> Frame<'a> {
     }
 
     /// Widens the margins until the texts of all ticks are inside the panel: texts of the y axis
-    /// stand at its left, and the outermost texts of the x axis reach beyond its ends.
+    /// stand at its left, and the outermost texts of the x axis reach beyond its ends. The margins are wide enough for
+    /// the ticks of the x axis in the width that the texts of the y axis leave; wider margins may leave fewer ticks.
     fn widen_for_ticks(&mut self) {
         let texts_of_y = self.y_ruler().ticks.into_iter().map(|(_, text)| tick_width(&text));
         let widest = texts_of_y.fold(0.0, f64::max) + BEFORE_TICKS;

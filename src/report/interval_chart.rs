@@ -120,8 +120,8 @@ fn draw_region(out: &mut String, axis: Axis, region: Region, known: &[f64]) {
     }
 }
 
-/// Draws the interval, with a bar at each end that is on the scale, and the estimate as a dot. An interval of NaN is
-/// left out.
+/// Draws the interval, with a bar at each end that is on the scale, and the estimate, which is not NaN, as a dot: at an
+/// end of the scale if it is beyond. An interval of NaN is left out.
 fn draw_estimate(out: &mut String, axis: Axis, Estimate { value, interval }: Estimate) {
     let (low, high) = interval;
     if low <= high {

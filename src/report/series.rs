@@ -87,7 +87,8 @@ pub fn line(fields: &[impl AsRef<str>]) -> String {
     fields.iter().map(|field| quoted(field.as_ref())).collect::<Vec<_>>().join(",") + "\n"
 }
 
-/// A text as a field of a CSV file (RFC 4180), which no spreadsheet takes for a formula.
+/// A text as a field of a CSV file (RFC 4180), in quotation marks where it needs them, and changed where a spreadsheet
+/// would take it for a formula ([`inert`]).
 pub fn quoted(text: &str) -> String {
     let text = inert(text);
     let special = text.contains([',', '"', '\n', '\r']);

@@ -127,7 +127,7 @@ impl<'c> JsonOtherProblem<'c> {
 }
 
 impl<'c> JsonChange<'c> {
-    /// A change, whose logarithms of ratios become ratios.
+    /// A change, whose natural logarithms of ratios become ratios. Numbers that are not finite become `null`.
     fn new(change: &'c Change) -> Self {
         Self {
             experiment: &change.experiment,

@@ -27,7 +27,8 @@ pub struct Headline {
     pub line: String,
 }
 
-/// The headline that says what the ranking of an experiment shows; the title of the manifest where nothing is compared.
+/// The headline that says what the ranking of an experiment shows; the title of the manifest where nothing is compared,
+/// or at the only grid point nothing is ranked. If all runs of all cells diverged, it says so instead.
 pub fn of_ranking(experiment: &Experiment<'_>) -> Headline {
     if all_runs_diverged(&experiment.cells) {
         let cells = count(experiment.cells.len(), "cell");

@@ -4,7 +4,7 @@ use crate::evidence::claims::{Estimate, EstimateScale};
 use crate::stats::Ratio;
 use exactfed_core::words::{plain, whole};
 
-/// A number with three digits: `1.23e-4`.
+/// A number with three digits, in characters of a keyboard: `1.23e-4`, which HTML shows as a power of ten; `–` for NaN.
 pub fn short(value: f64) -> String {
     plain(value, 3)
 }

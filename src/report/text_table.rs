@@ -80,7 +80,7 @@ impl From<&Setting> for TextCell {
 pub type TableFiles<'a> = dyn FnMut(&str, &mut dyn FnMut(&mut dyn Write) -> io::Result<()>) + 'a;
 
 impl TextTable {
-    /// A table of all these rows, below these heads.
+    /// A table of all these rows, below these heads, of which there must be as many as cells in each row.
     pub fn new(heads: &[impl AsRef<str>], rows: impl Iterator<Item = Vec<TextCell>>) -> Self {
         let heads = heads.iter().map(|head| head.as_ref().to_owned()).collect();
         Self { heads, rows: rows.collect(), ..Self::default() }
@@ -98,7 +98,8 @@ impl TextTable {
         Self::first_rows_of(MOST_ROWS, heads, rows, name, files)
     }
 
-    /// [`Self::first_rows`] with another limit than [`MOST_ROWS`].
+    /// [`Self::first_rows`] with another limit than [`MOST_ROWS`]: the table of the first `most` rows, and the file of
+    /// all rows if there are more. Only as many rows are in memory as the table has.
     fn first_rows_of(
         most: usize,
         heads: &[impl AsRef<str>],

@@ -52,7 +52,7 @@ pub struct PlanTopics {
     pub words: String,
 }
 
-/// The topics that the experiment of a plan is about.
+/// The topics that the experiment of a plan is about, in the order of [`TOPICS`], whether or not it has results.
 pub fn topics(plan: &Plan) -> PlanTopics {
     let own: Vec<Topic> = TOPICS.into_iter().filter(|(.., holds)| holds(plan)).collect();
     let words: Vec<&str> = own.iter().map(|(_, words, _)| *words).collect();

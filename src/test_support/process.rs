@@ -52,21 +52,25 @@ impl Program {
         Self { command, deadline: DEADLINE }
     }
 
+    /// The same program with these arguments after those that it has.
     pub fn args(mut self, arguments: impl IntoIterator<Item = impl AsRef<OsStr>>) -> Self {
         self.command.args(arguments);
         self
     }
 
+    /// The same program, started in this folder.
     pub fn folder(mut self, folder: impl AsRef<Path>) -> Self {
         self.command.current_dir(folder);
         self
     }
 
+    /// The same program with this variable in its environment, in addition to those of the test.
     pub fn env(mut self, name: &str, value: impl AsRef<OsStr>) -> Self {
         self.command.env(name, value);
         self
     }
 
+    /// The same program, which may take this time from its start in place of [`DEADLINE`].
     pub fn deadline(mut self, deadline: Duration) -> Self {
         self.deadline = deadline;
         self
@@ -80,7 +84,7 @@ impl Program {
         self
     }
 
-    /// Starts the program.
+    /// Starts the program, which the machine may lack: for tests that are skipped without it.
     ///
     /// # Errors
     /// If it cannot be started.
@@ -175,7 +179,7 @@ impl Running {
         self.err.text()
     }
 
-    /// Sends the program a signal, such as `TERM`.
+    /// Sends the program a signal, such as `TERM`; the test fails if it cannot be sent.
     #[track_caller]
     pub fn signal(&self, name: &str) {
         let sent = Program::new("kill").args(["-s", name, &self.id().to_string()]).run();

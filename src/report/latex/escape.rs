@@ -144,7 +144,8 @@ fn literal(c: char) -> String {
 /// Operators that join the formulas before and after them, from which spaces separate them, to one formula.
 const OPERATORS: [&str; 7] = ["-", r"\leq", r"\geq", r"\cdot", r"\pm", r"\times", r"\approx"];
 
-/// The output, with neighbouring mathematics in one group.
+/// The output, with neighbouring mathematics in one formula. A space between an operator and the formulas that it joins
+/// is left out, so that they are one formula too.
 fn concatenated(pieces: &[Piece]) -> String {
     let mut out = String::new();
     let mut math = String::new();

@@ -65,7 +65,7 @@ struct Unrecorded {
 }
 
 impl Unrecorded {
-    /// The quantities that cells of this manifest do not record.
+    /// The quantities that cells of this manifest do not record, and for cells without a limit also the distance to it.
     fn new(manifest: &Manifest) -> Self {
         let mut reasons = BTreeMap::new();
         for quantity in Quantity::ALL {

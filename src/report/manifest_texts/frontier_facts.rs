@@ -50,7 +50,7 @@ impl FrontierFacts {
         frontier.best.iter().map(|point| Self::of_point(frontier, point)).collect()
     }
 
-    /// A point of a computed frontier.
+    /// A point of a computed frontier, with the quantities that its least cost has: none if the target is not reached.
     fn of_point(frontier: &ComputedFrontier<'_>, point: &FrontierPoint<'_>) -> Self {
         let mut quantities = Vec::new();
         for (quantity, ..) in FrontierQuantity::ALL {

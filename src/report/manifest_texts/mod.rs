@@ -88,6 +88,8 @@ pub enum TextError {
 }
 
 impl From<minijinja::Error> for TextError {
+    /// The error of the template engine, in its words; for a function that texts do not have, those that they have are
+    /// added.
     fn from(e: minijinja::Error) -> Self {
         // The detail says what is wrong, without the kind of the error and its line in the template.
         let message = e.detail().map_or(e.to_string(), str::to_owned);

@@ -34,7 +34,8 @@ pub struct HeterogeneitySection {
 }
 
 impl HeterogeneitySection {
-    /// The section on these instances.
+    /// The section on these instances: those for which the analysis has room. How many there are beyond them the notes
+    /// of the tables say.
     pub fn new(found: &Instances) -> Self {
         let columns = InstanceColumns::new(found);
         // A bound of the size of rounding θ* itself to doubles is not worth a sentence.

@@ -283,7 +283,8 @@ fn of_loss(by: Quantity) -> String {
     by.info().shortfall.map_or(String::new(), |shortfall| format!(" {}", shortfall.name))
 }
 
-/// Why no algorithm is ranked at a grid point.
+/// Why no algorithm is ranked at a grid point without leaders, as a sentence without its full stop: the cases of
+/// [`Standing::nothing_ranked`] at greater length.
 fn words_without_ranking(standing: &Standing) -> String {
     if !standing.error.is_nan() {
         let smallest = short(standing.error);

@@ -16,7 +16,8 @@ pub struct Notes {
 }
 
 impl Notes {
-    /// The notes on an experiment.
+    /// The notes on an experiment. Both notes on other results are empty if whoever analysed it has removed what the
+    /// results contain besides its cells, as for pages that depend on manifests alone.
     pub fn new(experiment: &Experiment<'_>) -> Self {
         Self {
             warning: experiment.unplanned.warning(),

@@ -77,19 +77,20 @@ pub struct Comparison {
     pub incomparable: Vec<Incomparable>,
     /// Cells that have counterparts on other problems, with which they are not compared.
     pub problems: Vec<OtherProblem>,
-    /// Cells that only the second side has.
+    /// Cells that only the second side has and that have no counterpart, with or without results.
     pub added: Vec<ListedCell>,
-    /// Cells that only the first side has.
+    /// Cells that only the first side has and that have no counterpart, with or without results.
     pub removed: Vec<ListedCell>,
-    /// The number of cells with the same bits on both sides.
+    /// The number of cells with the same id and the same bits on both sides.
     pub identical: usize,
-    /// Cells whose bits changed, and cells with counterparts of other settings; the worst verdict first.
+    /// Cells whose bits changed, or that have sound results on one side alone, and cells with counterparts of other
+    /// settings; the worst verdict first. A cell, or a pair, without sound results on both sides is in no list.
     pub changed: Vec<Change>,
     /// How many of the changed cells were tested for a difference, all together as one family.
     pub tested: usize,
     /// Claims whose verdict changed, or that one side does not have; those that fail first.
     pub claims: Vec<ClaimChange>,
-    /// Experiments whose claims were not judged on one side.
+    /// Experiments with compared cells whose claims were not judged on one side, so that their claims are not compared.
     pub without_claims: Vec<String>,
     /// How long runs took, by experiment.
     pub timings: Vec<Timing>,
@@ -155,7 +156,8 @@ impl Comparison {
         }
     }
 
-    /// Whether both sides have the same cells with the same bits, and the same verdicts on claims.
+    /// Whether both sides have the same cells with the same bits, and the same verdicts on claims. Cells without sound
+    /// results on both sides do not count as changed, and neither do timings.
     pub fn is_unchanged(&self) -> bool {
         let lone = self.added.len() + self.removed.len() + self.claims.len();
         lone + self.count(Class::Incomparable) + self.count(Class::Changed) == 0
@@ -174,7 +176,8 @@ impl Comparison {
         changes.chain(others)
     }
 
-    /// Whether nothing was compared: no cell is on both sides, or has a counterpart.
+    /// Whether nothing was compared, for which `exactfed diff` has an exit code of its own: no cell that has sound
+    /// results on a side is on both sides, or has a counterpart on the same problem.
     pub fn is_empty(&self) -> bool {
         self.identical == 0 && self.changed.is_empty()
     }
@@ -251,7 +254,8 @@ fn is_of_partition(setting: &OtherSetting, cell: &SideCell) -> bool {
     }
 }
 
-/// A pair of cells of an experiment on different problems. `names` are those of the cells after.
+/// A pair of cells of an experiment on different problems, for the list of what is not compared. `after` is the
+/// experiment on the side after, and `names` are those of its cells.
 fn other_problem(
     experiment: &str,
     pair: Pair,
@@ -267,9 +271,10 @@ fn other_problem(
     }
 }
 
-/// Compares an experiment that both sides have, and adds what it finds to `out`: lone cells, pairs on other problems,
-/// identical and changed cells, timings and claims; or that no cell can be compared, and why. Changes have no verdict
-/// yet where their errors must be tested together with those of other experiments.
+/// Compares an experiment that both sides have, `old` before and `new` after, and adds what it finds to `out`: lone
+/// cells, pairs on other problems, identical and changed cells, timings and claims; or that no cell can be compared,
+/// and why. Changes whose errors must be tested together with those of other experiments have no final verdict yet:
+/// [`judge::test_together`] gives it.
 fn compare_experiment(
     name: &str,
     old: &SideExperiment,
@@ -335,8 +340,8 @@ fn compare_experiment(
     }
 }
 
-/// The time of the cells of an experiment that both sides have, `common`; `None` if no cell has a time on both sides,
-/// as with a report, which stores none.
+/// The time of an experiment's cells on both sides. `common` are the ids that both sides have; counterparts with other
+/// settings are not timed. `None` if no cell has a time on both sides, as with a report, which stores none.
 fn timing(
     name: &str,
     common: &[CellId],
@@ -354,7 +359,8 @@ fn timing(
 }
 
 /// The first reason why no cell of an experiment can be compared: the schema, the seed, or the seed of the noise
-/// differs, or else the manifest, whose cells are all others.
+/// differs, or else the manifest, whose cells are all others. It is for experiments that were found to have a schema
+/// that is not read, or no cell in common and no counterparts; it does not check that.
 fn incomparable(name: &str, old: &SideExperiment, new: &SideExperiment) -> Incomparable {
     let (what, before, after) = if old.schema != SCHEMA || new.schema != SCHEMA {
         ("schema", old.schema.to_string(), new.schema.to_string())
@@ -373,7 +379,8 @@ fn other_cells_text(side: &SideExperiment) -> String {
     format!("{} other cells", side.cells.len())
 }
 
-/// The cells with these ids as lists name them, which are on this side alone.
+/// The cells with these ids, which are on this side alone, as lists name them: with the settings that distinguish them
+/// from the other cells of this side. Cells without results are listed too.
 fn lone_cells(
     experiment: &str,
     side: &SideExperiment,

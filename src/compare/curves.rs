@@ -21,7 +21,8 @@ use std::collections::BTreeMap;
 const BEFORE: Style = Style { color: Color::Neutral, dash: Dash::Measured(1), marker: 0 };
 
 /// The two charts of a change over rounds, from the traces of its cells before and after, a trace per replicate: the
-/// mean errors of both sides, and the ratio of paired replicates, after over before.
+/// mean errors of both sides, and the ratio of paired replicates, after over before. Both sides have the same
+/// replicates in the same order, as far as both have them.
 pub fn of_traces(change: &Change, before: &[Trace], after: &[Trace]) -> [Figure; 2] {
     let caption = "Mean over runs, and the geometric mean of the ratio over paired runs, each with its 95 % interval (Student's t, on the logarithm).";
     let runs_before = compared_runs(change.quantity, before);
@@ -104,7 +105,7 @@ fn compared_runs(quantity: Quantity, traces: &[Trace]) -> Vec<ComparedRun<'_>> {
 }
 
 /// The mean loss over the runs of a side with its 95 % interval, a point for each recorded round, up to the round at
-/// which the first run diverged: its trace ends there.
+/// which the first run diverged: its trace ends there. All runs of a side are of one cell and record the same rounds.
 fn mean_losses(runs: &[ComparedRun<'_>]) -> Vec<Point> {
     let rows = runs.iter().map(|run| run.losses.len()).min().unwrap_or(0);
     let mut points = Vec::new();

@@ -33,7 +33,8 @@ pub struct HistoryStep {
 pub struct History {
     /// The commits, the oldest first.
     pub steps: Vec<HistoryStep>,
-    /// The claims by experiment and name, and the benchmarks by file and name.
+    /// The states of the claims by experiment and name, and of the benchmarks by file and name. A claim without a
+    /// second state has been the same since it came.
     pub states: BTreeMap<(String, String), States>,
     /// Records that cannot be read: the reason, the commit's number, the experiment.
     pub unread: Vec<(String, usize, String)>,
@@ -42,10 +43,11 @@ pub struct History {
 }
 
 impl History {
-    /// Adds a commit: compares its reports with those of the last commit, and notes the states of its claims. The
-    /// other arguments are the number of the commit in the history, the name of its side in the comparison, and the
-    /// experiments whose files the commit changed: what was read of the files, or `None` if the commit removed them.
-    /// All other experiments are as they were.
+    /// Adds a commit: compares its reports with those of the commit that was added last, and notes the states of its
+    /// claims. The first commit is compared with a side without experiments. The other arguments are the number of the
+    /// commit in the history, the name of its side in the comparison, and the experiments whose files the commit
+    /// changed: what was read of the files, or `None` if the commit removed them. All other experiments are as they
+    /// were. Commits must be added from the oldest to the newest.
     pub fn push(
         &mut self,
         number: usize,
@@ -76,9 +78,10 @@ impl History {
         self.side = after;
     }
 
-    /// Notes the states of the claims of an experiment at a commit, or of the benchmarks of a file. `claims` are all
-    /// that it has after this commit: those that are known and not among them were removed. A claim gets a new state
-    /// only where its verdict, estimate or interval changed.
+    /// Notes the states of the claims of an experiment at the commit of this number, or of the benchmarks of a file,
+    /// whose name `experiment` is then. `claims` are all that it has after this commit: those that are known and not
+    /// among them were removed. A claim gets a new state only where it is new, where it was removed or comes back, or
+    /// where its verdict, estimate or interval changed.
     pub fn note(&mut self, number: usize, experiment: &str, claims: &[SideClaim]) {
         for ((known_experiment, id), states) in &mut self.states {
             let was_there = states.last().is_some_and(|(_, last)| last.is_some());

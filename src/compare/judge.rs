@@ -158,9 +158,10 @@ impl Change {
         (before, after)
     }
 
-    /// The change from the cell `was` to the cell `is`, one of which has sound results. It has its verdict, unless
-    /// the verdict depends on a test: then it has the shift that is tested later, together with those of all other
-    /// cells.
+    /// The change from the cell `was` to the cell `is`, at least one of which has sound results; cells with equal
+    /// digests are not to be compared. Both have the same [`SideCell::compared_by`], and the final values of both are
+    /// read. The change has its verdict, unless the verdict depends on a test: then it has the shift that
+    /// [`test_together`] tests later, together with those of all other cells. `name` is the name of the cell after.
     pub fn new(
         experiment: &str,
         name: String,
@@ -201,10 +202,10 @@ impl Change {
         change
     }
 
-    /// Judges runs that are sound on both sides, and says in the note of how many pairs, unless it is of all. If runs
-    /// diverged on one side only, this decides the verdict, and so do equal final errors, as which count those of a
-    /// cell whose runs all diverged on both sides. Otherwise the errors of the pairs in which neither run diverged are
-    /// judged.
+    /// Judges runs that are sound on both sides, and says in the note of how many pairs, unless it is of all. If in
+    /// some pair one run diverged and the other one did not, this decides the verdict. Otherwise the pairs in which
+    /// neither run diverged are judged by their errors: if all of these are equal, or if there is no such pair, the
+    /// verdict is that the final errors are the same.
     fn judge_runs(&mut self, is: &SideCell, options: &Options) {
         let mut runs = PairedRuns::new(&self.finals.0, &self.finals.1);
         let pairs = runs.on_both_sides;
@@ -246,9 +247,9 @@ impl Change {
     }
 
     /// Adds to `runs`, which are the pairs of kept replicates, the divergences among the later replicates, if both
-    /// sides have equally many replicates and one is a report. A report says how many of its later replicates
-    /// diverged and not which ones, so that only the difference between the two counts is certain to be newly
-    /// diverged, or no longer.
+    /// sides have equally many replicates and one is a report; `runs` then counts all replicates, but the finished ones
+    /// are the kept ones alone. A report says how many of its later replicates diverged and not which ones, so that
+    /// only the difference between the two counts is certain to be newly diverged, or no longer.
     fn add_omitted_divergences(&self, runs: &mut PairedRuns) {
         let (runs_before, runs_after) = self.runs();
         if !self.has_omitted_runs() || runs_before != runs_after {
@@ -263,9 +264,11 @@ impl Change {
         runs.on_both_sides = runs_after;
     }
 
-    /// Judges the errors of pairs in which no run diverged and some errors differ. If nothing is random, the log
-    /// ratio is exact, and the margin decides the verdict. Otherwise the shift is estimated, for [`test_together`];
-    /// one noisy pair gives none and stays underpowered.
+    /// Judges the errors of pairs in which no run diverged, at least one of which has two different errors. `is` is the
+    /// cell after. If nothing is random, the log ratio is exact, and the margin decides the verdict: nothing is random
+    /// if several pairs all have the same two errors, or if a single pair is of a cell that draws nothing. Otherwise
+    /// the shift is estimated, for [`test_together`]; one noisy pair gives none and stays underpowered. Errors below
+    /// the floor count as the floor.
     fn judge_errors(&mut self, runs: &[PairedErrors], is: &SideCell, options: &Options) {
         let log = |error: f64| libm::log(error.max(options.floor));
         let mut differences: Vec<f64> = Vec::new();
@@ -331,8 +334,11 @@ struct PairedErrors {
 /// differ, the first ones are counterparts.
 #[derive(Default)]
 struct PairedRuns {
+    /// The number of pairs, whether their runs diverged or not.
     on_both_sides: usize,
+    /// In how many pairs the run after diverged and the run before did not.
     newly_diverged: usize,
+    /// In how many pairs the run before diverged and the run after did not.
     no_longer_diverged: usize,
     /// The runs that diverged on neither side.
     finished: Vec<PairedErrors>,

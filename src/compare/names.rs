@@ -27,8 +27,8 @@ impl CellNames {
         Self(paths)
     }
 
-    /// The name of a cell: its label and the values of these settings, with commas between them. A setting that the
-    /// cell lacks is not named.
+    /// The name of a cell on pages: its label and the values of these settings, with commas between them. A setting
+    /// that the cell lacks is not named. The cell is one of the experiment to which these names belong.
     pub fn name(&self, cell: &SideCell) -> String {
         let mut parts = vec![cell.label.to_string()];
         for (path, has_several) in &self.0 {

@@ -144,7 +144,7 @@ pub fn take_pairs(
 }
 
 /// The counterparts among the cells of a group: a removed and an added cell, each of which is the only one nearest to
-/// the other. A cell without such a counterpart is in no pair.
+/// the other and differs from it in at most [`MOST`] settings. A cell without such a counterpart is in no pair.
 fn pairs_of_group(group: PairingGroup<'_>) -> Vec<Pair> {
     if group.removed.is_empty() || group.added.is_empty() {
         return Vec::new();

@@ -26,7 +26,8 @@ pub struct ResultsFolder {
 }
 
 /// Makes what a report stores of an analysed experiment for later diffs: writes the text of [`record::FINALS`] to
-/// `out`, and returns the text of [`record::RECORD`]. It has all cells of the plan, also those without results.
+/// `out`, and returns the text of [`record::RECORD`]. They have all cells of the plan, also those without results; of
+/// a tuned experiment these are the fresh runs of what was selected, without the candidates.
 ///
 /// # Errors
 /// If `out` cannot be written.
@@ -128,7 +129,8 @@ impl ResultsFolder {
 
     /// Makes a side of this name from the folder: all cells with the digests of their traces, after a check of every
     /// file. Final errors and claims are not read yet: [`fill`](Self::fill) and [`judge`](Self::judge) add those that
-    /// a comparison needs, once both sides are known.
+    /// a comparison needs, once both sides are known. Cells of the plan without results are missing ones; stored cells
+    /// that the plan does not have are left out, unless the plan cannot be made.
     ///
     /// # Errors
     /// If a folder cannot be read. A damaged file is no error: its cells are damaged.
@@ -235,8 +237,9 @@ impl ResultsFolder {
     }
 
     /// Judges the claims of the experiments that both sides have and whose results differ. Where manifest and bits
-    /// are the same, so are the verdicts: `side` takes the claims of the other side, or none if the other side has
-    /// not judged them either.
+    /// are the same, so are the verdicts: `side` takes the claims of the other side, or an empty list if the other side
+    /// has not judged them. If the other side is a results folder too, its own call then takes this list, so that no
+    /// claim of the experiment is a change.
     pub fn judge(&self, side: &mut Side, other: &Side) {
         side.experiments.par_iter_mut().for_each(|(name, record)| {
             let Some(theirs) = other.experiments.get(name) else { return };
@@ -266,7 +269,8 @@ impl ResultsFolder {
         Ok(judged.iter().map(SideClaim::from).collect())
     }
 
-    /// The traces of a cell, one per replicate; `None` if nothing is stored, or if it is damaged.
+    /// The traces of a cell, one per replicate, for the curves of a change; `None` if nothing is stored, or if it is
+    /// damaged.
     pub fn traces(&self, experiment: &str, id: &str) -> Option<Vec<Trace>> {
         self.store.read(experiment, id).ok().flatten().map(|stored| stored.traces)
     }

@@ -121,13 +121,14 @@ impl SideCell {
         below.unwrap_or_default().split('.').next().unwrap_or_default()
     }
 
-    /// The family of its algorithm.
+    /// The index of the family of its algorithm, which decides on the colour of the cell on pages. A custom algorithm,
+    /// whose kind is not known here, is of the family of others.
     pub fn family(&self) -> usize {
         family(self.kind())
     }
 
-    /// The quantity by which its runs are compared: ‖θ_T − θ*‖², or what takes its place where the
-    /// settings leave θ* out.
+    /// The quantity by which its runs are compared, as its settings say: ‖θ_T − θ*‖², or where `record.optimum` is
+    /// false the first loss among `record.metrics`, or else the first metric ([`Record::default_quantity`]).
     pub fn compared_by(&self) -> Quantity {
         let list = self.settings.at_path("record.metrics").map(ToString::to_string);
         // The text of the list has each name in quotes.
@@ -148,6 +149,7 @@ impl SideCell {
 }
 
 /// The paths of the settings in which these cells differ: their values differ, or some of the cells lack the setting.
+/// None for fewer than two cells.
 pub fn differing_paths<C: Borrow<SideCell>>(
     cells: impl IntoIterator<Item = C>,
 ) -> BTreeSet<String> {

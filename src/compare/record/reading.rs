@@ -148,7 +148,8 @@ struct WrongLine {
 
 /// Reads the cells from the text of [`FINALS`]. `shared` are the settings that all cells share, by path, from
 /// [`RECORD`]; `tail` has the names of the columns after those of the varied settings, by which the schemas differ:
-/// [`TAIL`], or [`TAIL_OF_ALL_RUNS`] without counts.
+/// [`TAIL`], or [`TAIL_OF_ALL_RUNS`] without counts. Texts were written with a quote before what a spreadsheet would
+/// compute, which [`revived`] takes away. A cell without a digest has no results.
 fn read_cells(
     text: &str,
     shared: &BTreeMap<String, String>,
@@ -167,6 +168,7 @@ fn read_cells(
     let mut shapes = Shapes::default();
     let mut label = Arc::<str>::default();
     for row in reader.records() {
+        // Every row has as many columns as the first line, so that the last ones are those of `tail`.
         let row = row.map_err(other_columns)?;
         let line = row.position().map_or(1, csv::Position::line);
         let wrong = |message: String| WrongLine { line, message };
@@ -188,6 +190,7 @@ fn read_cells(
                     .ok_or_else(|| wrong(format!("`{text}` is not a digest")))?;
                 let finals = parse_finals(&row[row.len() - 1]).map_err(wrong)?;
                 let omitted = match tail.len() {
+                    // The first schema has the final errors of all runs.
                     1 => OmittedRuns::default(),
                     _ => parse_omitted(&row[row.len() - 3], &row[row.len() - 2], &finals)
                         .map_err(wrong)?,

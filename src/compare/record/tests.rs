@@ -6,7 +6,8 @@ use super::{MOST_KEPT, RecordError, files, hash, read};
 use crate::stats::verdict::Verdict;
 use exactfed_runner::trace::TraceDigest;
 
-/// A cell whose settings have characters that CSV and TOML must escape, with a final error per replicate.
+/// A cell whose settings have characters that CSV and TOML must escape, with a final error per replicate. The digest of
+/// its traces is that of `step`, which is also one of its settings.
 fn cell(label: &str, step: &str, finals: Vec<Option<f64>>) -> SideCell {
     SideCell {
         runs: SideRuns::done(TraceDigest::of(step), finals),

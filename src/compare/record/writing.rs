@@ -23,8 +23,9 @@ pub fn files<C: Iterator<Item = (CellId, SideCell)>>(
 }
 
 /// Writes the text of [`FINALS`] to `out`, and returns the text of [`RECORD`], which the caller writes to its own file.
-/// The cells are not those of `record` but those that `cells` makes, in the order of their ids. It is called several
-/// times, since the columns must be known before the first line: the cells are never all in memory.
+/// The cells are not those of `record` but those that `cells` makes, in the order of their ids. `cells` is called
+/// several times and must make the same cells each time, since the columns must be known before the first line and the
+/// cells are never all in memory. Of each cell the first [`MOST_KEPT`] final errors are written.
 ///
 /// # Errors
 /// If `out` cannot be written.
@@ -78,7 +79,7 @@ fn write_finals(
 }
 
 /// Writes the line of a cell. Its digest is empty without sound results, and so is the field of a setting that it does
-/// not have.
+/// not have. [`inert`] puts a quote before a text that a spreadsheet would compute.
 fn write_line(
     writer: &mut csv::Writer<Vec<u8>>,
     id: CellId,

@@ -3,7 +3,7 @@
 
 use crate::cells::CellResult;
 use crate::needs::{self, Needs};
-use crate::predictions::{Theory, fits, quantity_of};
+use crate::predictions::{Theory, quantity_of};
 use crate::stats::mean;
 use exactfed_core::theory::bounds::Bound;
 use exactfed_runner::plan::{Cell, Plan};
@@ -19,8 +19,9 @@ pub struct BoundRow<'a> {
     pub measured: Option<f64>,
 }
 
-/// The bounds that are about each of these cells, for the table of a page; none unless a figure draws bounds or a claim
-/// is tested on one.
+/// The bounds that are about each of these cells, for the table of a page, also those whose conditions fail; none
+/// unless a figure draws bounds or a claim is tested on one. A cell has no row if it has several instances, if the
+/// constants of its instance are not known, or if no published bound is about its algorithm.
 pub fn rows<'a>(plan: &Plan, cells: &[CellResult<'a>], theory: &Theory<'_>) -> Vec<BoundRow<'a>> {
     if !needs::shows_bounds(plan) {
         return Vec::new();
@@ -37,8 +38,7 @@ pub fn rows<'a>(plan: &Plan, cells: &[CellResult<'a>], theory: &Theory<'_>) -> V
                 .extend(found.filter(|found| bounds.iter().all(|b| b.info.key != found.info.key)));
         }
         for bound in bounds {
-            let quantity = quantity_of(&bound);
-            let measured = result.runs.finals(quantity).filter(|_| fits(&bound, quantity));
+            let measured = result.runs.finals(quantity_of(&bound));
             rows.push(BoundRow { cell, measured: measured.map(|sample| mean(&sample)), bound });
         }
     }

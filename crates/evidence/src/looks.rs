@@ -71,9 +71,10 @@ impl LooksOfPlan {
         self.taken.last().map_or(LEVEL, |look| look.level)
     }
 
-    /// Judges the claims of a plan at the earlier looks, where `last` has them as the last look judged them. A claim
-    /// gets the verdict, the estimate and the p-value of the first look that decided it, so that what later looks see
-    /// changes no verdict. The second part of the result is `None` if no looks were planned.
+    /// Judges the claims of a plan at the earlier looks, where `last` has them as the last look judged them, at
+    /// [`level`](Self::level). At an earlier look the cells are those of the same manifest with fewer replicates. A
+    /// claim gets the verdict, the estimate and the p-value of the first look that decided it, so that what later looks
+    /// see changes no verdict. The second part of the result is `None` if no looks were planned.
     ///
     /// # Errors
     /// If results of an earlier look are damaged.
@@ -85,6 +86,7 @@ impl LooksOfPlan {
     ) -> Result<(Vec<JudgedClaim<'a>>, Option<TakenLooks>), Error> {
         let Self { planned: Some(planned), taken } = self else { return Ok((last, None)) };
         let mut claims = last;
+        // Planned looks were found by a look at the plan's number of replicates, which is the last of `taken`.
         let end = taken.len() - 1;
         let mut decided: Vec<Option<usize>> =
             claims.iter().map(|claim| claim.is_decided().then_some(end)).collect();

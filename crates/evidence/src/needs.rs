@@ -51,13 +51,15 @@ impl<'a> Needs<'a> {
         needs
     }
 
-    /// What each claim needs of the cells that it is about, for the claims of which this cell is on the left side.
+    /// What each claim needs of the cells that it is about, for the claims that are made for this cell, and not for
+    /// claims that only compare other cells with it ([`ClaimedCells::right`]).
     fn claims_on<'c>(&'c self, cell: &'c Cell) -> impl Iterator<Item = ClaimedCells<'a>> {
         let claimed = self.claims.iter().filter_map(|claim| claim.cells());
         claimed.filter(|claimed| selected(cell, claimed.of))
     }
 
-    /// The predictions of theory for a cell that claims compare it with.
+    /// The predictions of theory for a cell that claims compare it with, one for each such claim: a prediction may come
+    /// several times.
     pub fn claimed_predictions<'c>(&'c self, cell: &'c Cell) -> impl Iterator<Item = Prediction> {
         self.claims_on(cell).filter_map(|claimed| claimed.prediction)
     }
@@ -87,6 +89,8 @@ impl<'a> Needs<'a> {
             all.map(|cell| cell.cell.id.as_str()).collect()
         };
         TheoryNeeds {
+            // Of many cells, every one needs theory where the page has a table with a row for each: of published
+            // bounds, or of measured biases.
             every_cell: self.plan.cells.len() <= AT_ONCE
                 || shows_bounds(self.plan)
                 || self.plan.manifest.record.averages.contains(&TimeAverage::Bias),
@@ -117,6 +121,7 @@ pub fn draws_all(figure: &dyn DrawnFigure<'_>, plan: &Plan) -> bool {
 }
 
 /// Whether a figure draws the exact moments of a cell at each recorded round, or a claim is tested on them.
+/// `exactfed plan` then says of how many cells they can be computed.
 pub fn wants_moments(plan: &Plan, cell: &Cell) -> bool {
     let mut figures = drawn_figures(plan).into_iter().map(|figure| figure.cells());
     figures.any(|drawn| drawn.needs_moments && shows(drawn.common, cell))

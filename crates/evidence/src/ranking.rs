@@ -162,7 +162,7 @@ impl<'a> Rankings<'a> {
     }
 
     /// The ranking of these cells by a quantity, at a cost or else at the last round; `None` if they were not among the
-    /// grid points of [`Rankings::new`].
+    /// grid points of [`Rankings::new`], in the same order. The indices in it are those of the cells in this order.
     pub fn outcome(
         &self,
         cells: &[&'a CellResult<'a>],
@@ -193,7 +193,9 @@ pub fn ranked_losses(
     if mean(&losses).is_nan() { Err(NoSample::Unrecorded) } else { Ok(losses) }
 }
 
-/// The outcome at a grid point of these cells, none of which has a mean.
+/// The outcome at a grid point of these cells, none of which has a mean by the quantity, at a cost or else at the last
+/// round: why nothing is ranked. Runs that end before the cost come first, and divergence is the reason only if runs of
+/// every cell diverged.
 fn without_means(
     cells: &[&CellResult<'_>],
     quantity: Quantity,

@@ -108,7 +108,7 @@ impl Standing {
         if self.is_geometric { "geometric mean" } else { "mean" }
     }
 
-    /// Why only the best is ranked, in words for a row in which nothing is compared with it.
+    /// Why only the best is ranked, in words for a row that has other algorithms, none of which is compared with it.
     pub fn no_others(&self) -> &'static str {
         match (self.diverged.is_empty(), self.ended.is_empty()) {
             _ if !self.without_values.is_empty() => "the others have no values",
@@ -167,7 +167,8 @@ impl AlgorithmNames<'_> {
         name
     }
 
-    /// The names of the cells among these that are not ranked by the quantity for this reason.
+    /// The names of the cells among these, all of one grid point, that are not ranked by the quantity for the reason
+    /// `why`.
     fn not_ranked(
         &self,
         cells: &[&CellResult<'_>],

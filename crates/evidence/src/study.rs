@@ -75,7 +75,8 @@ pub fn analyse<'a>(plan: &'a Plan, results: &dyn Results) -> Result<Experiment<'
     analyse_with(plan, results, frontier::frontiers(plan, results, &|_| ())?)
 }
 
-/// Analyses an experiment as [`analyse`] does, with the frontiers of the plan, which are known already.
+/// Analyses an experiment as [`analyse`] does, with the frontiers of the plan, which [`frontier::frontiers`] found
+/// already: a caller that shows the progress of that search begins with it.
 ///
 /// # Errors
 /// As [`analyse`].
@@ -168,7 +169,8 @@ fn add_missing<'a>(missing: &mut Vec<Missing<'a>>, further: Vec<Missing<'a>>) {
 }
 
 /// Reads the cells again that were chosen for figures that draw some of many cells, now with the columns of their
-/// traces that these figures need.
+/// traces that these figures need: the first reading leaves these out, so that the traces of all cells need not be in
+/// memory. `shown` has the chosen cells as indices among `cells`, whose runs are replaced.
 fn follow_chosen(
     plan: &Plan,
     results: &dyn Results,

@@ -7,7 +7,8 @@ use exactfed_runner::manifest::Quantity;
 use exactfed_runner::plan::{Cell, Setting, Settings, short};
 use std::collections::{BTreeSet, HashMap};
 
-/// The columns of a table of the cells' final metrics.
+/// The columns of a table of the cells' final metrics that depend on the experiment. The table of a page has all of
+/// them; `summary.csv` has the settings, the first quantity and the further ones.
 pub struct FinalsColumns {
     /// The names of the settings that differ between cells. A key of both the problem and an algorithm has the name of
     /// its table before it, as in `algorithm.batch`.

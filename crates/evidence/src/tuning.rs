@@ -1,5 +1,5 @@
-//! What tuning found: the candidates' losses over each tuned setting, what was selected, what fresh
-//! runs of it give, and how much smaller that is than with one value for all algorithms.
+//! What tuning found: the candidates' means of the metric of tuning over each tuned setting, what was selected, what
+//! fresh runs of it give, and how much smaller their loss is than with one value for all algorithms.
 
 use crate::cells::costs::when_text;
 use crate::cells::read::read_cells;
@@ -133,7 +133,9 @@ pub struct TuningCells<'a> {
 }
 
 impl<'a> TuningCells<'a> {
-    /// Reads the results of tuning, and returns with them the cells that have none.
+    /// Reads the results of tuning, and returns with them the cells that have none: candidates first, then the fresh
+    /// runs with shared values. Of a candidate the cell with the most runs is read that it is known to have: one that
+    /// was stopped has its first runs alone. Without `[tune]` there is nothing to read.
     ///
     /// # Errors
     /// If results are damaged.
@@ -154,8 +156,8 @@ impl<'a> TuningCells<'a> {
 }
 
 impl TuningResult {
-    /// What tuning found, from the results of the candidates and the fresh runs `cells` of what was selected; `None` if
-    /// the manifest tunes nothing.
+    /// What tuning found, from the results `read` of the candidates and the fresh runs `cells` of what was selected,
+    /// which are the cells of the plan; `None` if the manifest tunes nothing.
     pub fn new(plan: &Plan, cells: &[CellResult<'_>], read: &TuningCells<'_>) -> Option<Self> {
         let tuning = plan.tuning.as_ref()?;
         let tune = plan.manifest.tune.as_ref()?;
@@ -273,7 +275,7 @@ fn count_candidates(tuning: &Tuning) -> usize {
 }
 
 /// After which of their runs candidates were stopped, in words, as "the first 3 of 10 runs"; `None` if none was
-/// stopped.
+/// stopped. All candidates have the same numbers of first runs and of all runs, which those of one candidate say.
 fn stopped_after(tuning: &Tuning) -> Option<String> {
     let mut candidates = tuning.groups.iter().flat_map(|group| &group.candidates);
     let stopped = candidates.find(|candidate| candidate.is_stopped())?;
@@ -292,8 +294,10 @@ fn stopped_after(tuning: &Tuning) -> Option<String> {
 /// The most panels of a figure of candidates.
 const MOST_PANELS: usize = 12;
 
-/// A figure for each tuned setting, with the losses of the candidates over it; if there are several tuned settings, a
-/// point is that of the best values of the others. `taken` are the ids of other figures of the page.
+/// A figure for each tuned setting, with the candidates' means of the metric of tuning over it; if there are several
+/// tuned settings, a point is that of the best values of the others. Panels are apart in the axes of the grid; if
+/// these make more than [`MOST_PANELS`], the last axes distinguish curves within a panel instead. `taken` are the ids
+/// of other figures of the page.
 fn figures(plan: &Plan, read: &TuningCells<'_>, taken: &[String]) -> Vec<Figure> {
     let (Some(tuning), Some(tune)) = (&plan.tuning, &plan.manifest.tune) else {
         return Vec::new();
@@ -311,7 +315,7 @@ fn figures(plan: &Plan, read: &TuningCells<'_>, taken: &[String]) -> Vec<Figure>
         while !axes.is_empty() && panels::panels(&axes, &cells).len() > MOST_PANELS {
             axes.pop();
         }
-        let mut figure = figure_of_losses(&axes, setting, &keys, tune, &cells, &winners);
+        let mut figure = figure_over_setting(&axes, setting, &keys, tune, &cells, &winners);
         figure.caption = match (read.candidates.len(), count_candidates(tuning)) {
             (0, _) => "The figure is empty: no candidate has results yet.".to_owned(),
             (known, all) if known < all => format!(
@@ -398,9 +402,11 @@ fn best_over_others(tuning: &Tuning, number: usize) -> HashSet<&str> {
     best.into_values().map(|best| best.id).collect()
 }
 
-/// The figure of the losses of these candidates over a tuned setting, with a panel for each combination of values of
-/// `axes` and a ring around the candidates whose ids are among `winners`. `keys` are all tuned settings.
-fn figure_of_losses(
+/// The figure of the metric of tuning over a tuned setting, with a point for each of the cells of these candidates: the
+/// mean of the metric itself, which rises where its loss falls if more of it is better. There is a panel for each
+/// combination of values of `axes`, and a ring around the candidates whose ids are among `winners`. `keys` are all
+/// tuned settings. The id of the figure is empty: the caller names it.
+fn figure_over_setting(
     axes: &[String],
     setting: &TunedSetting,
     keys: &[&str],
@@ -422,18 +428,18 @@ fn figure_of_losses(
         let mut rings = Vec::new();
         for (curve, cells) in of_curve {
             let curve = &view.curves[curve];
-            let losses = through(Line::Measured(curve.clone()), &cells, |cell| {
+            let means = through(Line::Measured(curve.clone()), &cells, |cell| {
                 let sample = cell.runs.sample(tune.metric, tune.at).ok()?;
                 Some(point(x_value(cell, &setting.key)?, &sample, Band::Ci95))
             });
-            let points = losses.cells.iter().zip(&losses.points);
+            let points = means.cells.iter().zip(&means.points);
             let ringed = points.filter(|(id, _)| winners.contains(id.as_str()));
             rings.extend(ringed.map(|(id, point)| Series {
                 cells: vec![id.clone()],
                 ..Series::new(Line::Selected(curve.clone()), vec![*point])
             }));
             let diverged = cells.iter().map(|cell| cell.runs.diverged).sum();
-            series.push(Series { diverged, ..losses });
+            series.push(Series { diverged, ..means });
         }
         series.extend(rings);
         panels.push(Panel { title: title.clone(), series });

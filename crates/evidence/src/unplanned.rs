@@ -14,7 +14,8 @@ use std::collections::{BTreeSet, HashSet};
 pub struct UnplannedCells {
     /// The number of replicates of the page.
     pub shown: u64,
-    /// Smaller numbers of replicates at which verdicts were seen, at a level that knows of no further look.
+    /// Smaller numbers of replicates at which verdicts on the cells of the page were seen before replicates were added,
+    /// although no planned look accounts for that: pages showed them, or looks were planned that end before.
     pub seen: BTreeSet<u64>,
     /// Other numbers of replicates of cells that differ in nothing else from the cells of the page,
     /// except the numbers of looks that were planned.
@@ -29,7 +30,8 @@ pub struct UnplannedCells {
     pub confirmed_with: Option<i64>,
 }
 
-/// Finds what the results of an experiment contain of cells that are not in its plan.
+/// Finds what the results of an experiment contain of cells that are not in its plan, nor candidates of its tuning, and
+/// at which smaller numbers of replicates the verdicts on its cells were seen.
 ///
 /// # Errors
 /// If its folder cannot be read.
@@ -90,8 +92,9 @@ pub fn find(plan: &Plan, results: &dyn Results) -> Result<UnplannedCells, Error>
 }
 
 /// Whether the looks at the cells of a plan were planned before any of these cells was run, and no
-/// looks are recorded for the cells with `other_seeds`. An entry of an earlier release, which does not
-/// say its seeds, may be for cells with other seeds. The verdicts may then be reported as a confirmation.
+/// looks are recorded for the cells with `other_seeds`, the seeds of the plan's cells that are stored with other noise.
+/// An entry of an earlier release, which does not say its seeds, may be for cells with other seeds. If it is true, the
+/// verdicts may be reported as a confirmation ([`UnplannedCells::sole_noise`]).
 fn is_only_plan(plan: &Plan, recorded: &[PlannedLooks], other_seeds: &BTreeSet<Seeds>) -> bool {
     let (own, others): (Vec<&PlannedLooks>, Vec<&PlannedLooks>) =
         recorded.iter().partition(|planned| plan.has_cells(planned.looks.first, &planned.cells));

@@ -55,7 +55,9 @@ local-steps = {local_steps}
     )
 }
 
-/// The traces of a cell of FedLSA or SCAFFLSA under an engine with this mutation.
+/// The traces of a cell of FedLSA or SCAFFLSA under an engine with this mutation, a trace per replicate. The cell has
+/// one instance, whose problem is built of no files. FedLSA has no control variates, so that mutations of these leave
+/// its runs as they are.
 pub fn traces(prepared: &Prepared<'_>, mutation: Mutation) -> Vec<Trace> {
     let cell = &prepared.cell.identity;
     let corrected = matches!(*cell.algorithm, Spec::Scafflsa(_));
@@ -79,6 +81,7 @@ impl Visitor for WrongRuns {
     type Out = Box<dyn Fn(&Spec, &Conditions<'_>) -> Box<dyn Run>>;
 
     fn visit<P: Problem + 'static>(self, problem: P) -> Self::Out {
+        // Runs borrow their problem for as long as they like: a few problems of tests stay in memory.
         let problem: &'static P = Box::leak(Box::new(problem));
         Box::new(move |algorithm, from| Box::new(WrongRun::new(problem, algorithm, self.0, from)))
     }
@@ -114,6 +117,7 @@ impl<P: Problem> WrongRun<P> {
             .map(|c| Stream::new(from.seed, Purpose::Client, from.copy, from.replicate, c))
             .collect();
         let states = streams.iter_mut().enumerate().map(|(c, rng)| problem.begin(c, rng)).collect();
+        // What control variates learn is divided by γH: twice the length halves it.
         let factor = match mutation {
             Mutation::FlippedSign => -1.0,
             Mutation::HalfLearnt => 2.0,

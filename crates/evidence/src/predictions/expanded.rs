@@ -93,7 +93,9 @@ impl Theory<'_> {
     }
 
     /// The closure's prediction of the bias of one run of a cell's estimate, which has this place among its components:
-    /// the curvature of the mean fields on the exact moments of the field linearised at θ*.
+    /// the curvature of the mean fields on the exact moments of the field linearised at θ*. That field is the twin of
+    /// the instance, or its own field if it is linear. `None` under random communication, without a twin, or where the
+    /// moments are not known or too costly.
     fn closure(
         &self,
         prepared: &Prepared<'_>,
@@ -124,7 +126,8 @@ impl Theory<'_> {
     }
 
     /// The terms of expansions in the step size on an instance, which cells with this instance share; `None` if draws
-    /// are not independent, if the terms are not known, or if they would take too long.
+    /// are not independent, if the terms are not known, or if they would take too long, which is noted as refused for
+    /// this cell.
     pub(super) fn expansion(
         &self,
         prepared: &Prepared<'_>,

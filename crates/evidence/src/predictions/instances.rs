@@ -27,7 +27,8 @@ pub fn build<'a>(
 ) -> Result<Vec<Prepared<'a>>, Error> {
     let prepared = build_knowing(plan, &|key| results.known_optimum(key), cells)?;
     for p in prepared.iter().filter(|p| p.cell.identity.algorithm.is_custom()) {
-        // The code of the algorithm need not be at hand.
+        // The code of the algorithm need not be at hand. Without a stored result for each instance, its rounds are
+        // traced when they are needed.
         let stored = results.programs(&plan.experiment, &p.cell.id);
         if stored.len() == p.scenarios.len() {
             p.scenarios.iter().zip(stored).for_each(|(scenario, program)| scenario.knows(program));

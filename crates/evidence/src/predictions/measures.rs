@@ -17,8 +17,8 @@ fn key(prepared: &Prepared<'_>) -> Cached {
     Cached::Measures(sha256(format!("{oracle:?} {instance}").as_bytes()))
 }
 
-/// The measures of a cell's first instance, from the cache in these results if they take long; `None` if they are too
-/// much work, or an eigenvalue cannot be found.
+/// The measures of a cell's first instance, from the cache in these results if they take long, where they are kept for
+/// the next time; `None` if they are too much work, or an eigenvalue cannot be found.
 pub fn measures(prepared: &Prepared<'_>, results: &dyn Results) -> Option<Measures> {
     let instance = &*prepared.scenarios[0].instance;
     if Measures::effort(instance).products < LONG {

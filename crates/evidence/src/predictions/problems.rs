@@ -123,6 +123,7 @@ pub fn instances(
             continue;
         }
         let mut walks = walks(cells);
+        // After one step the mean of the clients is θ* again, so that there is no drift.
         walks.retain(|(_, steps)| {
             let calls = steps.saturating_mul(facts.clients() as u64);
             *steps > 1 && (facts.linear() || calls <= MOST_CALLS)
@@ -157,13 +158,14 @@ pub fn instances(
 struct CostBudget {
     /// The multiplications of what was allowed so far.
     products: f64,
-    /// How many computations were not allowed, and the largest cost of one; `None` if all were.
+    /// How many computations were not allowed, and the largest cost that one of them would have led to, with the
+    /// multiplications of what had been allowed before; `None` if all were allowed.
     refused: Option<(usize, Effort)>,
 }
 
 impl CostBudget {
-    /// Whether a computation of this cost may be done, which counts it as done; one that does not fit is counted as
-    /// refused.
+    /// Whether a computation of this cost may be done in addition to those that were allowed before, which counts it as
+    /// done; one that does not fit is counted as refused.
     fn allows(&mut self, cost: Effort) -> bool {
         let all = Effort { products: self.products + cost.products, ..cost };
         if all.fits() {
@@ -210,8 +212,8 @@ fn walks(cells: &[&Cell]) -> Vec<(f64, u64)> {
 }
 
 /// The row of the instance of a cell, with the drifts at these pairs of a step size and a number of local steps. Its
-/// measures are computed only if `measured` gives results, in which they may be cached. `None` if they are
-/// too much work, or an eigenvalue cannot be found.
+/// measures are computed only if `measured` gives results, in which they may be cached. `None`, so that the table has
+/// no row, if the measures are to be computed and are too much work, or an eigenvalue cannot be found.
 fn instance_row(
     first: &Prepared<'_>,
     walks: &[(f64, u64)],

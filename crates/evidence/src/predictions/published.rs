@@ -31,8 +31,9 @@ impl Theory<'_> {
         found
     }
 
-    /// A published bound for a cell after this number of rounds; `None` if `by` is no bound, or it is not about the
-    /// cell's algorithm. The conditions of a bound that is about it may still fail ([`Bound::value`]).
+    /// A published bound for a cell after this number of rounds; `None` if `by` is no bound, if it is not about the
+    /// cell's algorithm, if the cell has several instances, or if the constants of its instance are not known. The
+    /// conditions of a bound that is about the algorithm may still fail ([`Bound::value`]).
     pub fn bound(&self, id: &str, by: Prediction, round: u64) -> Option<Bound> {
         let Prediction::Bound(bound) = by else { return None };
         self.find_bounds(id, round, |run| bound.for_run(run))?
@@ -62,6 +63,7 @@ impl Theory<'_> {
         let identity = &prepared.cell.identity;
         let mut components = identity.algorithm.components();
         let count = components.len();
+        // The two runs of Richardson-Romberg differ in the step size: that of the first one is γ.
         let terms = components.swap_remove(0).terms;
         let plain = terms.proximal == 0.0
             && terms.server_step == 1.0

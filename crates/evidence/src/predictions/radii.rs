@@ -37,6 +37,7 @@ fn radii_of_instance(
     scenario: &Scenario,
 ) -> Result<SpectralRadii, NoMoments> {
     let facts: &dyn Facts = &*scenario.instance;
+    // A custom algorithm has a cycle of rounds, which were traced; a built-in one has none.
     if let Some(cycle) = predict::cycle(prepared.cell, scenario) {
         return cycle?.radii().ok_or_else(unsettled);
     }

@@ -21,15 +21,17 @@ use std::path::Path;
 
 /// The rounds after which moments are compared with what is stationary.
 const ROUNDS: u64 = 1500;
-/// Those whose moments are recorded.
+/// Every how many rounds moments are recorded.
 const EVERY: u64 = 100;
 
-/// A manifest in which every step size is multiplied by a factor, and coins fall with a probability.
+/// The plan of the published manifest with all algorithms on a kind of problem, in which every step size is multiplied
+/// by a factor, and coins fall with a probability. It has neither figures nor claims.
 fn plan_at(manifests: &Path, kind: &str, factor: f64, coin: f64) -> Plan {
     let file = manifests.join(format!("smoke/all-{kind}.toml"));
     let mut text = std::fs::read_to_string(&file).unwrap();
     for size in ["0.01", "0.02", "0.05", "0.1", "0.2", "0.3", "0.5"] {
         let value: f64 = size.parse().unwrap();
+        // A space ends the new line, so that no later size replaces it again.
         text = text.replace(
             &format!("step-size = {size}\n"),
             &format!("step-size = {:?} \n", factor * value),
@@ -49,14 +51,20 @@ fn plan_at(manifests: &Path, kind: &str, factor: f64, coin: f64) -> Plan {
     plan("smoke/t".into(), source).unwrap_or_else(|e| panic!("{kind}: {e}"))
 }
 
-/// What was seen of all cells.
+/// In how many cells each thing was seen that a check is about, so that none of the checks is empty.
 #[derive(Clone, Copy, Debug, Default)]
 struct Seen {
+    /// Stationary moments exist.
     stationary: usize,
+    /// Errors grew.
     growing: usize,
+    /// Second moments are infinite after one round.
     infinite: usize,
+    /// Means went to their limit, or away from where it would be.
     limits: usize,
+    /// Errors grew at the rate of the spectral radius.
     rates: usize,
+    /// A run went away as its mean does.
     runs: usize,
 }
 
@@ -76,15 +84,20 @@ impl Seen {
 /// What is known of a cell, to be compared.
 struct KnownRest<'a> {
     alone: &'a Prepared<'a>,
+    /// The exact moments at the recorded rounds.
     moments: Vec<Moments>,
+    /// The stationary E‖θ_t − θ*‖², if there is one.
     at_rest: Option<f64>,
+    /// The spectral radii of a round, if they are known.
     radii: Option<SpectralRadii>,
     /// Whether all rounds are the same, so that something is stationary.
     has_constant_rounds: bool,
+    /// The cell in words, for messages.
     what: &'a str,
 }
 
-/// Checks what theory says of a cell at rest.
+/// Checks what theory says of a cell at rest, on its only instance, and returns what was seen. `what` names the cell in
+/// messages.
 fn check(prepared: &[Prepared<'_>; 1], what: &str) -> Seen {
     let [alone] = prepared;
     let cell = alone.cell;
@@ -256,7 +269,8 @@ impl KnownRest<'_> {
     }
 }
 
-/// The rate at which the error changes from one round to a later one, where it is known.
+/// The factor by which the error changes per round from one round to a later one; `None` if it is not a finite number
+/// above 0.
 fn rate(from: &Moments, to: &Moments) -> Option<f64> {
     let ratio = to.sq_error / from.sq_error;
     let rounds = (to.round - from.round) as f64;

@@ -134,7 +134,9 @@ impl<'a> Theory<'a> {
 
     /// A prediction of the mean of a quantity at each recorded round of a cell, a number for each; the same number at
     /// all of them if the prediction is for stationarity. `None` if there is no such prediction of the quantity for the
-    /// cell.
+    /// cell; if the conditions of a bound fail at some of the rounds; and, of a cell with several instances, for all
+    /// predictions but exact moments and exact biases, which are means over the instances. Exact moments are known only
+    /// of the cells for which [`new`](Self::new) was asked for them.
     pub fn curve(&self, id: &str, quantity: Quantity, by: Prediction) -> Option<Vec<f64>> {
         let prepared = self.cells.get(id)?;
         let rows = prepared.recorded.len();
@@ -194,7 +196,8 @@ impl<'a> Theory<'a> {
 
     /// (1 − γμ)^{Ht}‖θ_0 − θ*‖² at each recorded round: RR's bound on the squared distance of two runs on the same
     /// draws (Propositions 1 and 3). SLIDES prints the square of the factor ([`Prediction::ContractionPrinted`]).
-    /// `None` unless clients have equal weights and take the same number of plain local steps of constant size.
+    /// `None` unless clients have equal weights and take the same number of plain local steps of constant size, in a
+    /// cell with one instance whose μ is known.
     fn contraction(&self, prepared: &Prepared<'_>, by: Prediction) -> Option<Vec<f64>> {
         let scenario = single_scenario(prepared)?;
         let facts: &dyn Facts = &*scenario.instance;
@@ -306,6 +309,7 @@ impl<'a> Theory<'a> {
         let facts: &dyn Facts = &*scenario.instance;
         if let Some(cycle) = predict::cycle(prepared.cell, scenario) {
             let cycle = match cycle {
+                // A cost that does not fit is noted as refused here.
                 Err(predict::NoMoments::Costly(cost)) => {
                     self.refused.permit(prepared, Computation::Stationary, || cost)?;
                     return None;
@@ -360,7 +364,7 @@ pub fn quantity_of(bound: &Bound) -> Quantity {
     }
 }
 
-/// Whether a bound bounds a quantity: its own, or ‖θ − θ*‖² as a part of the Lyapunov function.
+/// Whether a bound bounds a quantity: its own, or ‖θ − θ*‖², which is never larger than the Lyapunov function.
 pub fn fits(bound: &Bound, quantity: Quantity) -> bool {
     let own = quantity_of(bound);
     own == quantity || own == Quantity::Lyapunov && quantity == Quantity::SqError

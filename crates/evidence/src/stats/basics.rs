@@ -12,13 +12,14 @@ pub fn student_tail(t: f64, n: usize) -> f64 {
     }
 }
 
-/// The p-quantile of Student's t for a sample of n, with n − 1 degrees of freedom; `None` for n < 2.
+/// The p-quantile of Student's t for a sample of n, with n − 1 degrees of freedom, for p between 0 and 1; `None` for
+/// n < 2.
 pub fn student_quantile(p: f64, n: usize) -> Option<f64> {
     Some(StudentsT::new(0.0, 1.0, n as f64 - 1.0).ok()?.inverse_cdf(p))
 }
 
-/// The p-values of a family of tests, adjusted by Holm's procedure, in their order: a hypothesis is rejected at the
-/// family-wise level α if its adjusted p-value is at most α.
+/// The p-values of a family of tests, adjusted by Holm's procedure, in the order of the tests: a hypothesis is rejected
+/// at the family-wise level α if its adjusted p-value is at most α.
 pub fn holm(p: &[f64]) -> Vec<f64> {
     let mut adjusted = vec![0.0; p.len()];
     let mut least = 0.0_f64;

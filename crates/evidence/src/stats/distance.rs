@@ -20,7 +20,9 @@ pub struct Distance {
 }
 
 impl Distance {
-    /// The distance of the mean of a sample of vectors from the point `target`.
+    /// The distance of the mean of a sample of vectors from the point `target`, which has as many entries as each
+    /// vector. The sample has a vector per replicate. The error of a single vector is 0, and of no vectors too:
+    /// callers decide nothing by fewer than two.
     pub fn new(sample: &[Vec<f64>], target: &[f64]) -> Self {
         let n = sample.len();
         let dimensions = target.len();

@@ -37,8 +37,9 @@ pub struct Shift {
 }
 
 impl Shift {
-    /// The mean of these differences against a margin above 0. `draw(n)` returns a uniform integer below n, for the
-    /// resamples of the bootstrap. `None` for less than two differences: one has no spread.
+    /// The mean of these differences, one per pair, against a margin above 0 in the same unit: both are natural
+    /// logarithms of ratios where errors are compared. `draw(n)` returns a uniform integer below n, for the resamples
+    /// of the bootstrap. `None` for less than two differences: one has no spread.
     pub fn new(differences: &[f64], margin: f64, draw: impl FnMut(usize) -> usize) -> Option<Self> {
         let n = differences.len();
         if n < 2 {
@@ -84,7 +85,8 @@ impl Shift {
 }
 
 /// Half of the width of the 95 % interval in standard errors: the 95 % quantile of |t| over resamples of the
-/// differences, whose mean is `centre`; infinite if so many resamples have no spread.
+/// differences, whose mean is `centre` and whose standard deviation is `sd`. It is infinite if more than 5 % of the
+/// resamples have no spread and another mean than the sample.
 fn bootstrap_reach(
     sample: &[f64],
     centre: f64,

@@ -32,10 +32,12 @@ impl Quantile {
             Some(student) => root(|t| student.cdf(-t), level),
             None => f64::INFINITY,
         };
+        // The lower quantile of χ², by its inverse, in which the distribution function decreases.
         let square = match squares {
             Some(squares) => 1.0 / root(|x| squares.cdf(1.0 / x), level),
             None => 0.0,
         };
+        // The variance is at most freedom/square times its estimate, whose relative standard error is √(2/freedom).
         let variance = (freedom / square - 1.0) * (freedom / 2.0).sqrt();
         let normal = Normal::standard().inverse_cdf(1.0 - level);
         // Near the median the variance's limit is below its estimate.
@@ -82,8 +84,8 @@ impl Quantiles {
         )
     }
 
-    /// The quantiles at a level, interpolated between two levels of the table by the logarithm of the level. Beyond the
-    /// ends of the table they are those of the end.
+    /// The quantiles at a one-sided level above 0, interpolated between two levels of the table by the logarithm of the
+    /// level. Beyond the ends of the table they are the quantiles at its end.
     pub(super) fn interpolate(&self, level: f64) -> Quantile {
         let step = libm::log(0.025 / 0.5) / KNOTS as f64;
         let place = (libm::log(level / 0.5) / step).clamp(0.0, (self.0.len() - 1) as f64);

@@ -24,7 +24,8 @@ pub fn resolution(
     }
     let sides = [low, high].into_iter().filter(|end| end.is_finite()).count().max(1);
     // The p-value of a verdict is twice the smaller of two, and Holm's correction multiplies the
-    // least of a family by the number of its claims.
+    // least of a family by the number of its claims. That a claim is refuted is tested at each end of the
+    // region of each part, whose p-values are multiplied by the number of ends and of parts.
     let level = level / (2 * together.max(1) * parts.max(1) * sides) as f64;
     let interval = evidence.interval;
     // A parameter above the region is refuted by the lower limit of its estimate.
@@ -67,7 +68,8 @@ mod tests {
     use crate::stats::verdict::{LEVEL, Verdict};
     use exactfed_core::rng::Stream;
 
-    /// How often a sample of what is at the resolution of another is refuted.
+    /// The share of trials in which a sample of n refutes that the logarithm of its mean is in a region, where its mean
+    /// is multiplied by the upper end of the resolution of another such sample.
     fn power(n: usize, region: Region, sample: impl Fn(&mut Stream) -> f64) -> f64 {
         let mut rng = Stream::shared_instance(11);
         let mut draw =

@@ -19,8 +19,9 @@ const RESAMPLES: usize = 256;
 /// a mean. All resamples of few runs are enumerated, and others drawn.
 ///
 /// `candidates` has a sample for each candidate, with a value for each run or each instance, and `selected` is an index
-/// among them; candidates with another number of values are not selected. `over_instances` compares geometric means, as
-/// the comparison of fresh runs does, and `largest` selects the largest mean and not the smallest.
+/// among them; candidates with another number of values, such as those that were stopped, are never selected.
+/// `over_instances` measures the change by geometric means, as the comparison of fresh runs does; the selection itself
+/// is by the mean in any case. `largest` selects the largest mean and not the smallest.
 ///
 /// Empty for a single run, which does not show how its selection varies, and where a mean has no logarithm.
 pub fn selection_changes(

@@ -36,7 +36,7 @@ impl Summary {
 /// The ratio of two means over paired samples, with its 95 % interval.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Ratio {
-    /// The estimate mean(a) / mean(b).
+    /// The estimate: mean(a)/mean(b), or over instances of a problem the geometric mean of a/b.
     pub estimate: f64,
     /// The lower end of the 95 % interval; NaN where there is none.
     pub low: f64,
@@ -47,13 +47,14 @@ pub struct Ratio {
 }
 
 impl Ratio {
-    /// A ratio of exact numbers, which has no limits, and a p-value of 0.
+    /// A ratio of exact numbers, such as the costs on frontiers and maps, which has no limits, and a p-value of 0.
     pub fn exact(estimate: f64) -> Self {
         Self { estimate, low: f64::NAN, high: f64::NAN, p: 0.0 }
     }
 
     /// mean(a)/mean(b) of samples in which nothing is random, so that one value says all: the interval is the ratio
-    /// alone. It has no limits, and a p-value of 1, if a mean is not above 0.
+    /// alone, and the p-value is 0, or 1 if the means are equal. It has no limits, and a p-value of 1, if a mean is not
+    /// above 0.
     pub fn without_error(a: &[f64], b: &[f64]) -> Self {
         let [a, b] = [a, b].map(mean);
         let estimate = a / b;
@@ -73,7 +74,8 @@ impl Ratio {
     }
 
     /// The ratio of [`Ratio::paired`] for candidates that other runs selected, with the standard error that their
-    /// selection adds to the logarithm of the ratio; limits are wider by it.
+    /// selection adds to the logarithm of the ratio ([`super::selection::selection_error`]): limits are wider by it,
+    /// and the p-value is larger. An error of 0 is for what was not selected.
     pub fn of_selected(a: &[f64], b: &[f64], over_instances: bool, selection_error: f64) -> Self {
         let points = [(1.0, a), (-1.0, b)];
         let plain = mean(a) / mean(b);

@@ -83,7 +83,8 @@ impl Evidence {
         }
     }
 
-    /// Evidence from an estimate with a standard error from n replicates, by Student's t.
+    /// Evidence from an estimate with a standard error from n replicates, by Student's t. An error of 0 makes the
+    /// estimate exact; one that is NaN, as of a single replicate, decides nothing.
     pub fn student(estimate: f64, error: f64, n: usize, region: Region) -> Self {
         if error == 0.0 {
             return Self { n, ..Self::exact(estimate, region) };
@@ -99,7 +100,8 @@ impl Evidence {
         Self { estimate, error, interval, n, ..from_ends }
     }
 
-    /// Evidence that Σ w_j log E x_j lies in a region, from an estimate of this sum.
+    /// Evidence that Σ w_j log E x_j lies in a region of natural logarithms, from an estimate of this sum. Where the
+    /// estimate has no error, the region is widened by rounding ([`widened`]).
     pub fn from_log_means(known: &LogMeans, region: Region) -> Self {
         if known.constant() {
             return Self { n: known.n, ..Self::exact(known.estimate, widened(region)) };
@@ -152,10 +154,11 @@ impl Evidence {
         Self { error, interval, support, refute, n, ..Self::certain(estimate, false) }
     }
 
-    /// Evidence for ‖E x − target‖/‖target‖ ≤ margin from n vectors x: Scheffé's region around the mean
-    /// (F with D and n − D degrees of freedom, the largest variance in all directions), so that
-    /// the limits hold whatever the direction of the difference is. For few vectors, or vectors
-    /// that are skewed along that direction, the radius is three times as large.
+    /// Evidence for ‖E x − target‖/‖target‖ ≤ margin from n vectors x of D numbers, for a target that is not 0:
+    /// Scheffé's region around the mean (F with D and n − D degrees of freedom, the largest variance in all
+    /// directions), so that the limits hold whatever the direction of the difference is. For few vectors, or vectors
+    /// that are skewed along that direction, the radius is three times as large. Without more vectors than numbers
+    /// nothing is decided, unless all vectors are equal.
     pub fn from_vectors(sample: &[Vec<f64>], target: &[f64], margin: f64) -> Self {
         let n = sample.len();
         let size = norm(target);
@@ -182,7 +185,8 @@ impl Evidence {
     }
 
     /// Evidence that log(‖E x‖/unit) lies in a region, from n vectors x whose mean may be 0, by Scheffé's region around
-    /// the mean, so that it holds whatever the direction of E x is.
+    /// the mean, so that it holds whatever the direction of E x is. Its standard error is NaN, so that the number of
+    /// replicates that would decide the claim is not known ([`needed`]).
     pub fn from_norm(sample: &[Vec<f64>], unit: &Unit, region: Region) -> Self {
         let n = sample.len();
         let found = Distance::new(sample, &vec![0.0; sample.first().map_or(0, Vec::len)]);
@@ -233,7 +237,7 @@ impl Evidence {
         Some(Self { support, refute, doubt, ..*weakest })
     }
 
-    /// How far the estimate is from the region's nearest end; below 0 outside of the region.
+    /// How far the estimate is from the region's nearest end; below 0 outside of the region, and NaN without a region.
     fn distance(&self) -> f64 {
         let (low, high) = self.region;
         (self.estimate - low).min(high - self.estimate)
@@ -360,9 +364,10 @@ pub fn verdicts(evidence: &[Evidence], level: f64) -> Vec<Judgement> {
     judged
 }
 
-/// The number of replicates that would decide an inconclusive claim four times out of five if
-/// the parameter were what is estimated, where `together` claims are tested at once; `None` if the
-/// estimate lies on the region's end, nothing is known of its error, or they would be more than 10¹².
+/// The number of replicates of each cell, those that exist included, that would decide an inconclusive claim four times
+/// out of five if the parameter were what is estimated, where `together` claims are tested at once. It is more than
+/// there are, and an estimate, since the error is taken to fall as 1/√n. `None` if the estimate lies on the region's
+/// end, nothing is known of its error, or they would be more than 10¹².
 pub fn needed(evidence: &Evidence, together: usize) -> Option<u64> {
     let distance = evidence.distance().abs();
     if !(evidence.error > 0.0 && distance > 0.0 && distance.is_finite()) {
@@ -375,7 +380,8 @@ pub fn needed(evidence: &Evidence, together: usize) -> Option<u64> {
     (n < 1e12).then_some((n as u64).max(evidence.n as u64 + 1))
 }
 
-/// The weights w_j with which Σ_j w_j y_j is the slope of y over log x by least squares, for points at these x_j > 0.
+/// The weights w_j with which Σ_j w_j y_j is the slope of y over log x by least squares, for points at these x_j > 0,
+/// at least two of which differ.
 pub fn slope_weights(x: &[f64]) -> Vec<f64> {
     let x: Vec<f64> = x.iter().map(|x| libm::log(*x)).collect();
     let centre = mean(&x);

@@ -33,7 +33,8 @@ pub struct KnownCell<'a> {
 }
 
 impl<'a> KnownCell<'a> {
-    /// What is known of one cell, which must have one instance; its moments are computed now.
+    /// What is known of one cell, which must have one instance; its moments are computed now, and measures, radii and
+    /// predictions when they are asked for.
     pub fn new(alone: &'a [Prepared<'a>; 1]) -> Self {
         let [prepared] = alone;
         let scenario: &Scenario = &prepared.scenarios[0];
@@ -84,8 +85,8 @@ impl<'a> KnownCell<'a> {
         fits.then(|| vec![drift(self.facts, step, steps)])
     }
 
-    /// The numbers that a function gives for each client, one client after another; `None` if they would be too many,
-    /// at d for each client.
+    /// The numbers that a function gives for each client, one client after another; `None` if d numbers for each client
+    /// would be more than [`MOST_NUMBERS`], however many the function gives.
     pub fn of_clients(&self, numbers: impl Fn(usize) -> Vec<f64>) -> Option<Vec<f64>> {
         let n = self.facts.clients();
         let d = self.facts.dim();

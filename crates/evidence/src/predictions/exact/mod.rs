@@ -224,7 +224,8 @@ fn length(known: &KnownCell<'_>, axis: &ArrayAxis) -> usize {
     }
 }
 
-/// Why a value of this kind, which the prediction `by` would give if there is one, is not known of a cell.
+/// Why a value of this kind, which the prediction `by` would give if there is one, is not known of a cell. The value
+/// was asked for before and was not found, so that theory has noted what was too costly.
 fn reason(known: &KnownCell<'_>, kind: &ValueKind, by: Option<Prediction>) -> UnknownValue {
     let too_costly = match &known.moments {
         Err(predict::NoMoments::Costly(cost)) if kind.needs_moments() => Some(*cost),

@@ -21,9 +21,9 @@ use std::collections::{HashMap, HashSet};
 type CurveKey<'a> = (&'a str, Vec<(&'a String, String)>);
 
 /// Divides cells into curves: returns the curves in the order of their first cells, with names and styles, and for
-/// each cell the index of its curve. `known` are the names of the settings that panels and the x axis show, which
-/// curves do not tell apart; `panels` has the indices of the cells of each panel, so that no shade shows a setting
-/// that changes with the panel.
+/// each cell the index of its curve. `known` are the names of the settings that do not distinguish curves, since
+/// panels, the x axis or the selection of the cells show them; `panels` has the indices of the cells of each panel, so
+/// that no shade shows a setting that changes with the panel.
 pub fn curves(cells: &[&Cell], known: &[&str], panels: &[Vec<usize>]) -> (Vec<Curve>, Vec<usize>) {
     let mut indices: HashMap<CurveKey<'_>, usize> = HashMap::new();
     let mut curves: Vec<Curve> = Vec::new();
@@ -115,8 +115,10 @@ pub fn assign_styles(curves: &mut [Curve], fixed: &HashSet<String>) {
             _ => (among_kin, kin.len()),
         };
         let own = shade(rank, all);
+        // The marker that is tried first: the next one for each algorithm, and the third next for each value.
         let first = algorithm + 3 * variant.unwrap_or(0);
-        // The next marker, then another shade, and of more than a hundred curves another dash.
+        // Where these are taken: the next marker, then another shade, and of more than 96 curves of a family another
+        // dash.
         let mut looks: Vec<(Color, usize, usize)> = Vec::new();
         for n in 0..DASHES * MARKERS * (1 + SHADES) {
             let marker = (first + n) % MARKERS;
@@ -183,9 +185,9 @@ fn larger_first(a: &CurveSetting, b: &CurveSetting) -> Ordering {
 
 /// Every view that a page offers of the cells of a figure, each with its panels and curves: first with the panels
 /// that the manifest asks for, by these names of settings; then with one panel; then for each setting that varies
-/// with a panel for each of its values. `on_x_axis` are the settings that the x axis shows, by which no view has
-/// panels.
-pub fn views(manifest: &[String], on_x_axis: &[&str], cells: &[&CellResult<'_>]) -> Vec<View> {
+/// with a panel for each of its values. `unnamed` are the settings that the names of curves leave out. The first of
+/// them is the setting of the x axis, if a setting is on it, by which no view has panels.
+pub fn views(manifest: &[String], unnamed: &[&str], cells: &[&CellResult<'_>]) -> Vec<View> {
     let plain: Vec<&Cell> = cells.iter().map(|c| c.cell).collect();
     let indices: HashMap<&str, usize> =
         plain.iter().enumerate().map(|(i, cell)| (cell.id.as_str(), i)).collect();
@@ -195,7 +197,7 @@ pub fn views(manifest: &[String], on_x_axis: &[&str], cells: &[&CellResult<'_>])
         .map(String::as_str)
         .chain(varied)
         .map(short)
-        .filter(|name| on_x_axis.first().is_none_or(|x| short(x) != *name));
+        .filter(|name| unnamed.first().is_none_or(|x| short(x) != *name));
     let axes =
         panels::unique(axes).into_iter().filter(|name| panels::distinct(cells, name).len() > 1);
     let single = axes.map(|name| vec![name.to_owned()]);
@@ -206,7 +208,7 @@ pub fn views(manifest: &[String], on_x_axis: &[&str], cells: &[&CellResult<'_>])
             continue;
         }
         let known: Vec<&str> =
-            panels.iter().map(String::as_str).chain(on_x_axis.iter().copied()).collect();
+            panels.iter().map(String::as_str).chain(unnamed.iter().copied()).collect();
         let groups: Vec<(String, Vec<usize>)> = panels::panels(&panels, cells)
             .into_iter()
             .map(|group| {

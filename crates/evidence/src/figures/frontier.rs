@@ -93,7 +93,7 @@ impl ComputedFrontier<'_> {
         curves
     }
 
-    /// The colour that an algorithm has in all figures of the frontier.
+    /// The colour that an algorithm of the frontier has in all its figures; grey for an algorithm of another one.
     fn color(&self, algorithm: &SearchedAlgorithm) -> Color {
         let curves = self.curves();
         let own = curves.iter().find(|curve| curve.algorithm == algorithm.label);
@@ -339,7 +339,8 @@ impl ComputedFrontier<'_> {
         Body::Maps(Maps { maps, legend, x, y: "ε".into() })
     }
 
-    /// The map for a number of clients: the prices from left to right, the targets from the largest up to the smallest.
+    /// The map for a number of clients: the prices from left to right, the targets from the smallest, below, up to the
+    /// largest. Objectives without a price are not on it. A place stays blank where no algorithm reaches ε.
     fn map_at(&self, clients: u64) -> Map {
         let priced: Vec<(FrontierObjective, f64)> =
             self.objectives.iter().filter_map(|one| Some((*one, one.price()?))).collect();

@@ -45,8 +45,8 @@ pub struct LineFigure<'a> {
 
 impl<'a> LineFigure<'a> {
     /// The names of settings that the names of curves need not have: first the settings that the x axis shows, its
-    /// own one at their head; then those by which the manifest selects the figure's cells, if all `cells` have the
-    /// same value.
+    /// own one at their head; then those by which the manifest selects the figure's cells, if all `cells` that have
+    /// them have the same value. [`views`] makes no panels by the first one.
     pub fn settings_outside_names(&self, cells: &[&Cell]) -> Vec<&str> {
         let mut settings: Vec<&str> = match &self.x {
             XAxis::Rounds(_) => Vec::new(),
@@ -128,6 +128,7 @@ impl<'a> LineFigure<'a> {
         let mut predicted: Vec<(Prediction, Vec<(usize, Point)>)> = Vec::new();
         for prediction in predicted_lines::all_predictions(self.theory) {
             if prediction == Prediction::ExactBias {
+                // A level of the squared exact bias, up to the last round that is drawn.
                 let bias = cell.exact_bias.filter(|b| *b > 0.0 && self.y == Quantity::SqError);
                 if let Some(bias) = bias.filter(|_| count > 1) {
                     // The second row, because a logarithmic axis does not show the first.
@@ -153,8 +154,9 @@ impl<'a> LineFigure<'a> {
         all
     }
 
-    /// The lines of a curve in a figure over the setting or final quantity `x`, with a point per cell of the curve:
-    /// what was measured, and then each prediction that is drawn. A prediction of fewer than two points is left out.
+    /// The lines of a curve in a figure over the setting or final quantity `x`, with a point per cell of the curve, of
+    /// the last round: what was measured, and then each prediction that is drawn. A prediction of fewer than two points
+    /// is left out. A cell with a run that diverged has no measured point, and may have predicted ones.
     fn over_cells(
         &self,
         x: &str,

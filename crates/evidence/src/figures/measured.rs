@@ -19,7 +19,8 @@ pub struct MeasuredSamples {
 
 impl MeasuredSamples {
     /// Takes from the runs of a cell the samples of the quantity `y` that a figure with the x axis `x` shows: of
-    /// every round, or of the last round alone if the whole cell is a point.
+    /// every recorded round, if its column was read ([`CellResult::samples`]), or of the last round alone if the whole
+    /// cell is a point. There are none of a last round before which a run diverged.
     pub fn new(cell: &CellResult<'_>, x: &XAxis, y: Quantity) -> Self {
         let samples = match x {
             XAxis::Rounds(_) => cell.samples(y),

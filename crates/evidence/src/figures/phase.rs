@@ -78,7 +78,8 @@ fn is_reached(instances: &&[ComputedSquare<'_>]) -> bool {
 
 /// Which algorithms are best at a place of the map on every instance, that is, within [`TIE`] of the least cost on
 /// each. The colour is that of the first of them in the manifest, and the lead is the smallest on any instance. If no
-/// algorithm is best on all instances, they differ: there is no leader, and the colour is grey.
+/// algorithm is best on all instances, they differ: there is no leader, and the colour is grey. So it is if nothing
+/// reaches ε on some of the instances, though not on all ([`is_reached`]).
 fn ranking(
     phase: &ComputedPhase<'_>,
     instances: &[ComputedSquare<'_>],
@@ -100,7 +101,8 @@ fn ranking(
     Ranking { leaders, color, lead }
 }
 
-/// The smaller one of the leads on two instances: a tie is the smallest, and being alone the largest.
+/// The smaller one of the leads on two instances: a tie is the smallest, and being alone the largest. Other leads than
+/// a tie, a ratio and being alone are none of [`lead_on`].
 fn less_ahead(one: Lead, other: Lead) -> Lead {
     match (one, other) {
         (Lead::Tie, _) | (_, Lead::Tie) => Lead::Tie,
@@ -259,7 +261,7 @@ struct LogAxis {
 }
 
 impl LogAxis {
-    /// The axis of a map that the manifest asks for.
+    /// The axis of a map that the manifest asks for, which has at least two values.
     fn new(axis: PhaseAxis) -> Self {
         let from = axis.values.from;
         let count = axis.values.points as f64;

@@ -57,7 +57,8 @@ pub fn legend(panels: &[Panel], curves: &[Curve], kinds: &[TheoryKind]) -> Vec<L
         .collect()
 }
 
-/// The words that say of how many of the cells a figure asks for exact moments that theory does not have, and why;
+/// The words that say of how many of the cells a figure asks for exact moments that theory does not have, and why, by
+/// the reason of the first such cell. Moments that are only too costly are not counted: the caption says so by itself.
 /// `None` if none are missing.
 pub fn without_moments(
     kinds: &[TheoryKind],

@@ -82,7 +82,7 @@ pub fn figure(cells: &[CellResult<'_>], by: Quantity, at: Option<AtCost>) -> Opt
 
 /// For each of the cells of a grid point, one per algorithm, the ratio of its mean loss to the smallest one among
 /// them, a number per instance: 1 where both are equal within two standard errors, and infinite on all instances if a
-/// run of the cell diverged.
+/// run of the cell diverged or has no finite value. No numbers if no cell has values on any instance.
 fn ratios_by_instance(
     cells: &[&CellResult<'_>],
     by: Quantity,

@@ -194,7 +194,8 @@ fn caption(
     caption
 }
 
-/// The groups of cells that are compared with one another: one for each square of each map of the figure.
+/// The groups of cells that are compared with one another: one for each square of each map of the figure, also for a
+/// square with a single cell, so that every square has an outcome among the rankings.
 fn compared_cells<'a>(
     spec: &FigureOf<WinnersKeys>,
     cells: &[&'a CellResult<'a>],

@@ -7,7 +7,8 @@ use exactfed_runner::manifest::Prices;
 use exactfed_runner::manifest::frontier::{FrontierObjective, FrontierQuantity};
 use exactfed_runner::manifest::searched::SearchedAlgorithm;
 
-/// What it costs to reach a target with an algorithm and a number of local steps, at the best step size.
+/// What it costs to reach a target with an algorithm and a number of local steps, at the best step size. Costs that are
+/// random, as under a coin, are average ones, which need not be whole numbers.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct FrontierCost<'a> {
     /// The algorithm that pays this.

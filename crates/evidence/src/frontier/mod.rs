@@ -80,7 +80,8 @@ pub struct Sensitivity<'a> {
     /// The value of the lead objective with the best settings.
     pub least: f64,
     /// The value with γ/2, 2γ, H/4 and 4H in place of the best γ and H, as multiples of `least`; `None` where the
-    /// target is not reached.
+    /// target is not reached. H/4 is at least 1, so that the multiple is 1 where H is 1. Pages do not show the last two
+    /// of algorithms without local steps.
     pub times: [Option<f64>; 4],
 }
 
@@ -124,7 +125,7 @@ pub fn frontiers<'a>(
     let unknown_phases =
         phases.iter().flatten().filter(|one| phase::known(results, one).is_none()).count();
     let unknown = unknown_phases + kept.iter().filter(|kept| kept.is_none()).count();
-    // Each frontier and map that is not known counts as the same part of the work.
+    // Each frontier and map that is not known counts as the same part of the work; if all are known, none is done.
     let part = 1.0 / unknown as f64;
     let worked_on_part = |share: f64| worked(share * part);
     let mut all = Vec::with_capacity(prepared.len());
@@ -248,7 +249,8 @@ impl<'a> ComputedFrontier<'a> {
         frontier
     }
 
-    /// The costs of an algorithm at N and ε, for each number of local steps that reaches ε.
+    /// The costs of an algorithm at N and ε, for each number of local steps that reaches ε and stays there, the fewest
+    /// first; empty if none does.
     pub fn costs<'b>(
         &'b self,
         algorithm: &'b SearchedAlgorithm,
@@ -277,7 +279,8 @@ impl<'a> ComputedFrontier<'a> {
         found.expect("the algorithm of a claim is one of its frontier")
     }
 
-    /// The value of an objective for a run, at the manifest's prices of the simulated wall clock.
+    /// The value of an objective for a run, at the manifest's prices of the simulated wall clock; NaN for seconds if
+    /// the manifest has none.
     pub fn value(&self, objective: FrontierObjective, cost: &FrontierCost<'_>) -> f64 {
         cost.value(objective, self.prices.as_ref())
     }
@@ -381,7 +384,8 @@ impl<'a> ComputedFrontier<'a> {
         at_target.into_par_iter().filter_map(|point| self.sensitivity_at(prepared, point)).collect()
     }
 
-    /// What it costs to miss the best settings of a point; `None` where the target is not reached.
+    /// What it costs to miss the best settings of a point, by the exact error curve of each other setting, which may be
+    /// outside the ranges of the search; `None` where the target is not reached with the best settings.
     fn sensitivity_at(
         &self,
         prepared: &PreparedFrontier<'_>,

@@ -89,7 +89,8 @@ impl<'a> ComputedPhase<'a> {
 }
 
 impl<'a> ComputedSquare<'a> {
-    /// Computes a single square, without those of other problems and without the cache.
+    /// Computes a single square, without those of other problems and without the cache, for tests of whole maps by some
+    /// of their squares.
     pub fn solved(prepared: &PreparedPhase<'a>, square: &PhaseSquare) -> Self {
         Self::new(prepared, square, &solve(prepared, square.problem))
     }
@@ -156,7 +157,7 @@ fn number_of_settings(algorithm: &SearchedAlgorithm) -> usize {
 }
 
 /// The choice of `other`'s further settings with which it has the same rounds as `algorithm` in a run, at the same γ
-/// and H; `None` if there is none.
+/// and H; `None` if there is none. The algorithm and the choice of `run` are those of `algorithm`.
 fn choice_with_rounds(
     other: &SearchedAlgorithm,
     algorithm: &SearchedAlgorithm,
@@ -290,7 +291,8 @@ fn find_reached(instance: &dyn Instance, search_for: &Search) -> Vec<Reached> {
 
 /// Adds to the runs that were found the same runs of more general algorithms ([`in_others`]), and then keeps of each
 /// algorithm the runs with those numbers of local steps with which it costs least on some of the squares of the
-/// problem.
+/// problem, each once. Runs that come below ε and do not stay there, and runs of an algorithm that the map does not
+/// compare, are dropped.
 fn keep_best(prepared: &PreparedPhase<'_>, squares: &[&PhaseSquare], found: &mut Vec<Reached>) {
     let algorithms = &prepared.frontier.algorithms;
     found.extend(found.clone().iter().flat_map(|one| in_others(algorithms, one)));

@@ -100,7 +100,8 @@ pub struct Exploration {
 pub struct View {
     /// Short names of the settings that distinguish panels, outermost first.
     pub panels: Vec<String>,
-    /// The panels: title, and indices of their cells among the figure's.
+    /// The panels: title, and indices of their cells among the figure's. A cell that lacks the setting of a panel is in
+    /// the panels of all its values, and so in several.
     pub groups: Vec<(String, Vec<usize>)>,
     /// The curves, in the order of the manifest.
     pub curves: Vec<Curve>,
@@ -249,7 +250,7 @@ impl Point {
 
 impl Figure {
     /// A figure that no table of a manifest describes: no panel is large, a page offers no other views, and a row has
-    /// as many panels as there are, up to `most`.
+    /// as many panels as there are, up to `most`, which is at least 1.
     pub fn plain(id: String, title: String, caption: String, most: usize, body: Body) -> Self {
         let columns = body.panels().clamp(1, most);
         Self { id, title, caption, columns, large: None, exploration: None, body }

@@ -8,8 +8,8 @@ use exactfed_runner::manifest::Prediction;
 use exactfed_runner::plan::Setting;
 
 /// The tone of one of `count` curves or algorithms of a family, as [`Color::tone`] takes it: the one with the rank 0
-/// has the strongest shade (1), the last one the lightest, and those between are spread evenly. One that is alone has
-/// the family's own colour (0).
+/// has the strongest shade (1), the last one, with the rank `count` − 1, the lightest, and those between are spread
+/// evenly; if they are more than [`SHADES`], some share a shade. One that is alone has the family's own colour (0).
 pub fn shade(rank: usize, count: usize) -> usize {
     if count == 1 { 0 } else { 1 + rank * (SHADES - 1) / (count - 1) }
 }
@@ -123,7 +123,8 @@ pub struct Curve {
 }
 
 impl Curve {
-    /// A curve of an algorithm without settings that distinguish it. Its family is that of the style's colour.
+    /// A curve of an algorithm without settings that distinguish it. Its family is that of the style's colour, and of
+    /// grey the first family.
     pub fn new(algorithm: &str, style: Style) -> Self {
         let algorithm = algorithm.to_owned();
         let family = style.color.family().unwrap_or_default();

@@ -41,7 +41,7 @@ pub struct Map {
 pub struct DenseMap {
     /// The numbers on the x axis and on the y axis.
     pub values: [Vec<f64>; 2],
-    /// What else is to be said of each square.
+    /// What else is to be said of each square, in the order of [`Map::squares`].
     pub remarks: Vec<String>,
     /// All values, in place of a line for each square's texts.
     pub csv: String,
@@ -259,7 +259,7 @@ fn radius_text(radius: f64) -> String {
 }
 
 impl Square {
-    /// The text that is drawn in the square, line by line.
+    /// The text that is drawn in the square, line by line; a dense map draws none.
     pub fn lines(&self) -> Vec<String> {
         match &self.value {
             SquareValue::Ranking(ranking) => ranking.lines(),

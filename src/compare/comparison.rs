@@ -1,6 +1,9 @@
 //! The comparison of two sides: what cannot be compared, which cells were removed and added, which have
 //! the same bits, and which changed.
 //!
+//! Cells of both sides are compared if they have the same id, which is a hash of all their settings, or if they are
+//! counterparts ([`super::pairing`]): cells of one algorithm that differ in a few settings.
+//!
 //! *Invariant*: cells with equal digests enter no statistics, nor do cells whose problem,
 //! instance or start differ; diverged replicates are never averaged away; timings are no
 //! part of any verdict.

@@ -161,7 +161,7 @@ impl Change {
     /// The change from the cell `was` to the cell `is`, at least one of which has sound results; cells with equal
     /// digests are not to be compared. Both have the same [`SideCell::compared_by`], and the final values of both are
     /// read. The change has its verdict, unless the verdict depends on a test: then it has the shift that
-    /// [`test_together`] tests later, together with those of all other cells. `name` is the name of the cell after.
+    /// `test_together` tests later, together with those of all other cells. `name` is the name of the cell after.
     pub fn new(
         experiment: &str,
         name: String,

@@ -291,6 +291,7 @@ mod tests {
     use super::super::side::id_of;
     use super::*;
 
+    /// A cell of FedAvg on a Garnet problem with this step size and `more` settings, without results.
     fn cell(label: &str, step: f64, more: &[(&str, &str)]) -> SideCell {
         let step = step.to_string();
         let settings = [
@@ -307,6 +308,7 @@ mod tests {
         SideExperiment { cells: cells.collect(), ..SideExperiment::default() }
     }
 
+    /// The counterparts among the cells before and after, each with its name, of which none is on both sides.
     fn found(old: &[(&str, SideCell)], new: &[(&str, SideCell)]) -> Vec<Pair> {
         let old = side(old);
         let new = side(new);

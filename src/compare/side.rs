@@ -149,7 +149,7 @@ impl SideCell {
 }
 
 /// The paths of the settings in which these cells differ: their values differ, or some of the cells lack the setting.
-/// None for fewer than two cells.
+/// There are none for fewer than two cells.
 pub fn differing_paths<C: Borrow<SideCell>>(
     cells: impl IntoIterator<Item = C>,
 ) -> BTreeSet<String> {

@@ -75,6 +75,7 @@ fn verdicts_of_known_changes() {
     assert!(libm::log(1.1) < detectable && detectable < 1.0);
 }
 
+/// The names of verdicts and of classes are found by the numbers of their variants.
 #[test]
 fn names_stand_in_the_order_of_their_values() {
     assert!(ChangeVerdict::ALL.iter().enumerate().all(|(i, (verdict, ..))| *verdict as usize == i));
@@ -136,7 +137,7 @@ fn divergence_is_never_averaged_away() {
     assert!(change.note.contains("9 runs that finished on both sides"), "{}", change.note);
 }
 
-/// A report that keeps the first four of ten runs.
+/// A cell of a report that keeps the final errors of the first four of these runs.
 fn first_runs(digest: &str, finals: &[Option<f64>]) -> SideCell {
     let (first, later) = finals.split_at(4);
     let omitted = OmittedRuns { count: later.len() as u32, diverged: count_diverged(later) as u32 };
@@ -171,6 +172,7 @@ fn the_first_runs_of_a_report_are_paired() {
     assert_eq!(found.verdict, ChangeVerdict::SameErrors);
 }
 
+/// Of four cells two lose their results, one gets some, and one has none on either side, which is no change.
 #[test]
 fn lost_results_come_first_and_fail() {
     let sound = || cell("a", sample(1, 5, 1.0));

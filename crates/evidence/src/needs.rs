@@ -34,8 +34,8 @@ impl<'a> Needs<'a> {
         Self { plan, claims: claims(plan), complete: Vec::new() }
     }
 
-    /// What is needed of a cell's traces when they are read first. Figures that draw some of many cells choose them by
-    /// these results, and their cells are then read again.
+    /// What figures, claims, the ranking and tuning need of a cell's traces when they are read first. Figures that draw
+    /// some of many cells choose them by these results, and the chosen cells are then read again for them.
     pub fn traces(&self, cell: &Cell) -> TraceNeeds {
         let mut needs = TraceNeeds::default();
         for figure in self.complete.iter().filter(|figure| shows(figure.cells().common, cell)) {
@@ -74,7 +74,8 @@ impl<'a> Needs<'a> {
         self.claims_on(cell).any(|claimed| claimed.needs_moments())
     }
 
-    /// The cells for which a figure that is drawn of them, or a claim, needs theory.
+    /// The cells for which a figure that is drawn of them, or a claim, needs theory. `cells` are the cells of the plan
+    /// that have results, which `figures` names by their indices.
     pub fn theory<'c>(
         &self,
         figures: &Figures<'_>,
@@ -110,8 +111,9 @@ pub struct TheoryNeeds<'c> {
     pub moments: HashSet<&'c str>,
 }
 
-/// Whether a figure draws every cell of a plan that it may show. A figure that follows the traces of its cells has a
-/// most number of cells, and draws some of them if there are more.
+/// Whether a figure draws every cell of a plan that it may show, so that it is known before results are read what must
+/// be read for it. A figure that follows the traces of its cells draws a sample of them if they are more than its
+/// [`DrawnCells::most_followed`].
 pub fn draws_all(figure: &dyn DrawnFigure<'_>, plan: &Plan) -> bool {
     let DrawnCells { common, most_followed, .. } = figure.cells();
     most_followed.is_none_or(|most| {
@@ -140,7 +142,7 @@ pub fn draws_exact_bias(plan: &Plan) -> bool {
     draws(plan, |kind| kind == TheoryKind::ExactBias)
 }
 
-/// Whether a figure of a plan draws a prediction of a kind that is meant.
+/// Whether a figure of a plan draws a prediction of a kind for which `is_meant` is true.
 fn draws(plan: &Plan, is_meant: fn(TheoryKind) -> bool) -> bool {
     let figures = drawn_figures(plan);
     figures.iter().any(|figure| figure.cells().predictions.iter().any(|kind| is_meant(*kind)))

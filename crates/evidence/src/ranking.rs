@@ -100,8 +100,8 @@ impl PointRanking {
         }
     }
 
-    /// The best algorithm and the rivals that are meant, from the best to the worst, as indices among the cells that
-    /// are compared; none if nothing is ranked.
+    /// The best algorithm and the rivals for which `is_meant` is true, from the best to the worst, as indices among the
+    /// cells that are compared; none if nothing is ranked.
     pub fn ranked(&self, is_meant: fn(&Rival) -> bool) -> Vec<usize> {
         let Self::Ranked { best, rivals, .. } = self else { return Vec::new() };
         let meant = rivals.iter().filter(|rival| is_meant(rival));

@@ -192,7 +192,8 @@ fn losses_of(sample: &[f64], tune: &Tune) -> Vec<f64> {
 }
 
 impl TunedRow {
-    /// The row of an algorithm at a point of the grid; `None` if it has no candidates.
+    /// The row of an algorithm at a point of the grid, from the fresh runs `cells` and the other results of tuning;
+    /// `axes` are the names of the varied settings that were not tuned. `None` if the algorithm has no candidates.
     fn new(
         group: &TuningGroup,
         tuning: &Tuning,
@@ -204,6 +205,7 @@ impl TunedRow {
         let first = &group.candidates.first()?.cell;
         let keys: Vec<&str> = tuning.settings.iter().map(|s| s.key.as_str()).collect();
         let fresh = group.evaluation.as_ref().and_then(|cell| sample_of(cells, &cell.id, tune));
+        // The loss is NaN if a run ends before the cost at which candidates are compared.
         let has_ended = group.candidates.iter().any(|c| c.loss.is_some_and(f64::is_nan));
         let ended = has_ended.then(|| "runs end before the cost".to_owned());
         let at_edge = !group.edges.is_empty();
@@ -226,6 +228,7 @@ impl TunedRow {
             tuning_value: finals.map_or(f64::NAN, |sample| crate::stats::mean(&sample)),
             fresh: fresh.as_ref().map(|sample| Summary::new(sample)),
             shared: shared.and_then(|(cell, fresh)| {
+                // Where the shared values are the selected ones, both are the same cell.
                 let known = sample_of(&read.shared, &cell.id, tune)
                     .or_else(|| sample_of(cells, &cell.id, tune))?;
                 let over_instances = cell.identity.instances != 1;
@@ -373,9 +376,10 @@ fn caption(tuning: &Tuning, number: usize) -> String {
     )
 }
 
-/// The ids of the last cells of those candidates that are the best of all with their value of the tuned setting of this
-/// number, whatever their values of the other settings are, for each algorithm and point of the grid. A candidate that
-/// was stopped is worse than any that was not.
+/// The ids of those candidates that are the best of all with their value of the tuned setting of this number, whatever
+/// their values of the other settings are, for each algorithm and point of the grid. The id is that of the cell with
+/// the most runs that the candidate is known to have ([`Candidate::last_cell`]). A candidate that was stopped is worse
+/// than any that was not; one without runs is not compared.
 fn best_over_others(tuning: &Tuning, number: usize) -> HashSet<&str> {
     /// The best candidate so far with a value in a group.
     struct BestCandidate<'t> {

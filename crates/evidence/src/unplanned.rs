@@ -1,5 +1,8 @@
 //! Cells in the results of an experiment that its page leaves out, because they are of runs with
 //! another number of replicates, another seed or other settings.
+//!
+//! A look is a number of replicates, planned before the first runs, at which claims are judged at a level that takes
+//! all planned looks into account.
 
 use crate::looks::at_look;
 use crate::results::{PlannedLooks, Results, Seeds};

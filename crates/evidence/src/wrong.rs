@@ -181,6 +181,8 @@ impl<P: Problem> Run for WrongRun<P> {
         self.cost
     }
 
+    /// The clients as metrics measure them: θ_c after the local steps of the round, ξ_c if there are control variates,
+    /// and γH of each client.
     fn clients(&self) -> Option<Clients<'_>> {
         Some(Clients {
             ends: &self.ends,

@@ -186,7 +186,7 @@ fn larger_first(a: &CurveSetting, b: &CurveSetting) -> Ordering {
 /// Every view that a page offers of the cells of a figure, each with its panels and curves: first with the panels
 /// that the manifest asks for, by these names of settings; then with one panel; then for each setting that varies
 /// with a panel for each of its values. `unnamed` are the settings that the names of curves leave out. The first of
-/// them is the setting of the x axis, if a setting is on it, by which no view has panels.
+/// them is the setting of the x axis, if a setting is on it, by which none of the last views has panels.
 pub fn views(manifest: &[String], unnamed: &[&str], cells: &[&CellResult<'_>]) -> Vec<View> {
     let plain: Vec<&Cell> = cells.iter().map(|c| c.cell).collect();
     let indices: HashMap<&str, usize> =

@@ -1,5 +1,9 @@
 //! The figures of a frontier: its cost over the target, the map of what is best, the step sizes
 //! and local steps behind it, and what fewer communications cost in oracle calls.
+//!
+//! The *lead objective* is that of figures that show one: the seconds of the simulated wall clock if the manifest has
+//! prices, otherwise the cost at the middle one of its prices of a communication. The *middle budget* is the middle one
+//! of its budgets. The *shown target* is the smallest that some algorithm reaches at every number of clients.
 
 use crate::figures::curves::assign_styles;
 use crate::frontier::{ComputedFrontier, FrontierCost, FrontierPoint, RankedCosts};

@@ -46,7 +46,7 @@ pub struct LineFigure<'a> {
 impl<'a> LineFigure<'a> {
     /// The names of settings that the names of curves need not have: first the settings that the x axis shows, its
     /// own one at their head; then those by which the manifest selects the figure's cells, if all `cells` that have
-    /// them have the same value. [`views`] makes no panels by the first one.
+    /// them have the same value. [`views`] offers no panels by the first one.
     pub fn settings_outside_names(&self, cells: &[&Cell]) -> Vec<&str> {
         let mut settings: Vec<&str> = match &self.x {
             XAxis::Rounds(_) => Vec::new(),

@@ -229,6 +229,7 @@ fn searches_for_special_cases(
             searches.push(Search {
                 algorithms: vec![place],
                 local_steps: vec![best.run.local_steps],
+                // A start needs no finer step size, and should be found even if it costs least at no price.
                 refinements: 0,
                 prices: Vec::new(),
                 ..of.clone()

@@ -31,7 +31,8 @@ impl<'a> MomentsCache<'a> {
         if plan.cells.len() > MOST_CACHED { Self::Off } else { Self::ReadAndWrite(results) }
     }
 
-    /// The exact moments of a cell, from the cache or computed.
+    /// The exact moments of a cell, from the cache or computed, and then written to the cache unless that is only read.
+    /// That there are none is not cached.
     pub(super) fn columns(self, prepared: &Prepared<'_>) -> ExpectedColumns {
         let what = Cached::Moments(prepared.cell.id.to_string());
         let cached = match self {

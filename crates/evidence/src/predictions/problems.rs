@@ -1,6 +1,6 @@
 //! How heterogeneous the problems of an experiment are, as a page shows it: ζ₁, ζ₂ (RR A2) and the settings that
-//! distinguish instances, with the average drift at the optimum (SLIDES) for every step size and
-//! number of local steps.
+//! distinguish instances, with the average drift at the optimum (SLIDES) for every step size γ and
+//! number H of local steps: how far the clients' mean is from θ* after H local steps without noise from θ*, over γH.
 
 use crate::cells::panels::{grouped, unique};
 use crate::cells::setting_text::pretty;

@@ -11,8 +11,9 @@ const ROUNDS: u64 = 1024;
 /// The most multiplications that finding a radius may take.
 const MOST_PRODUCTS: f64 = 4e9;
 
-/// The spectral radii of the maps of a cell's rounds on means and on second moments, the largest of its instances:
-/// moments converge if the radius is below 1.
+/// The spectral radii of the maps of a cell's rounds on means and on second moments, each the largest of its instances,
+/// over one round: moments converge if the radius is below 1. Where the rounds of a custom algorithm have a period, it
+/// is the geometric mean over the period.
 ///
 /// # Errors
 /// Why they are not known: moments do not close, cost too much, or their growth does not settle.
@@ -31,7 +32,7 @@ pub fn radii(prepared: &Prepared<'_>) -> Result<SpectralRadii, NoMoments> {
     largest.ok_or(NoMoments::Open)
 }
 
-/// The spectral radii on one instance.
+/// The spectral radii of a cell on one instance, with the errors of [`radii`].
 fn radii_of_instance(
     prepared: &Prepared<'_>,
     scenario: &Scenario,

@@ -151,7 +151,7 @@ impl KnownRest<'_> {
         &self.moments[self.moments.len() / 2]
     }
 
-    /// Something is stationary if and only if errors settle; 1 if they were seen to grow.
+    /// Checks that moments are stationary if and only if errors settle. Returns 1 if errors were seen to grow, else 0.
     fn check_squares(&self) -> usize {
         let Self { moments, at_rest, radii, what, .. } = self;
         let last = self.last();
@@ -183,7 +183,7 @@ impl KnownRest<'_> {
         usize::from(last.sq_error.is_nan() || last.sq_error > 10.0 * moments[0].sq_error)
     }
 
-    /// The error goes to what is stationary.
+    /// Checks that E‖θ_t − θ*‖² goes to its stationary value `at_rest`.
     fn check_rest(&self, at_rest: f64) {
         let what = self.what;
         let apart = |m: &Moments| (m.sq_error - at_rest).abs();
@@ -203,7 +203,8 @@ impl KnownRest<'_> {
         }
     }
 
-    /// Errors that grow do so at the rate of the spectral radius; 1 if they were seen to grow.
+    /// Checks that errors that grow do so at the rate of the spectral radius. Returns 1 if they were seen to grow, else
+    /// 0.
     fn check_growth(&self) -> usize {
         let Self { moments, what, .. } = self;
         let Some(square) = self.radii.map(|radii| radii.square) else { return 0 };
@@ -222,8 +223,8 @@ impl KnownRest<'_> {
         1
     }
 
-    /// Means go to the limit where there is one, and away from it where there is none; 1 if one of
-    /// these was seen.
+    /// Checks that means go to the limit where there is one, and away from the fixed point of a round where there is
+    /// none. Returns 1 if one of these was seen, else 0.
     fn check_limit(&self) -> usize {
         let Self { alone, moments, what, .. } = self;
         let cell = alone.cell;
@@ -250,7 +251,7 @@ impl KnownRest<'_> {
         0
     }
 
-    /// Runs go away where means do; 1 if they were seen to.
+    /// Checks that a run goes away where means do. Returns 1 if it was seen to, else 0.
     fn check_runs(&self) -> usize {
         let Self { alone, moments, what, .. } = self;
         let first = &moments[1];

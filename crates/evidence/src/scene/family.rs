@@ -41,6 +41,7 @@ pub fn named_families() -> impl Iterator<Item = (&'static str, usize)> {
 
 /// What a key to the colours writes beside the colour of a family: the names of its algorithms, or `others`.
 pub fn family_name(family: usize) -> String {
+    // SGD with one step in a round is an algorithm of frontiers and maps alone.
     let of_frontiers = (family == Family::Sgd as usize).then_some("SGD");
     let own = Spec::ALL.iter().filter(|info| info.family as usize == family);
     let names: Vec<&str> = of_frontiers.into_iter().chain(own.map(|info| info.name)).collect();

@@ -294,7 +294,7 @@ impl LegendEntry {
 /// The index of the dash pattern of reference lines: the last of the thin ones.
 const REFERENCE: usize = 13;
 
-/// The dash pattern of a kind of prediction. No other kind has it that a figure may draw beside it.
+/// The dash pattern of a kind of prediction. Kinds that one figure may draw together have different patterns.
 fn dash(prediction: Prediction) -> Dash {
     Dash::Thin(match prediction {
         Prediction::ExactBias => 0,

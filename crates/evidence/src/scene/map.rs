@@ -137,7 +137,8 @@ impl Ranking {
         if self.leaders.is_empty() { "none".into() } else { self.leaders.join(" or ") }
     }
 
-    /// How far ahead the first is, in words: the lines of text that a square has for it.
+    /// How far ahead the first is, in words: the lines of text that a square has for it. None for a tie, which the
+    /// number of names shows.
     pub fn detail(&self) -> Vec<String> {
         match self.lead {
             Lead::AllDiverged => vec!["all diverged".into()],

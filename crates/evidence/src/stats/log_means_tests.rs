@@ -22,7 +22,8 @@ const DISTRIBUTIONS: [(&str, Draw); 6] = [
     ("Gaussian, 10 %", |rng| 1.0 + 0.1 * rng.gaussian()),
 ];
 
-/// Shares of intervals above and below the truth, 0.
+/// The shares of trials in which the 95 % interval of an estimate is above the true parameter, which is 0, or below
+/// it.
 fn misses(trials: u32, mut estimate: impl FnMut() -> LogMeans) -> (f64, f64) {
     let mut above = 0;
     let mut below = 0;

@@ -136,7 +136,7 @@ mod tests {
         }
     }
 
-    /// The error of one selection.
+    /// The standard error that one selection adds to the logarithm of the mean of what it selects.
     fn error_of_one(
         candidates: &[&[f64]],
         selected: usize,

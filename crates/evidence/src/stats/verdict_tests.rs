@@ -9,7 +9,7 @@ fn sample(rng: &mut Stream, n: usize, mean: f64) -> Vec<f64> {
     (0..n).map(|_| mean + rng.gaussian()).collect()
 }
 
-/// Student's test of a mean.
+/// The evidence of a sample that its mean lies in a region, by Student's test.
 fn of_mean(sample: &[f64], region: Region) -> Evidence {
     let n = sample.len();
     let error = if n < 2 { f64::NAN } else { standard_deviation(sample) / (n as f64).sqrt() };

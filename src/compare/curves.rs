@@ -207,7 +207,7 @@ fn no_change_line(ratios: &[Point]) -> Option<Series> {
     Some(Series::new(Line::Reference(Reference::NoChange), ends))
 }
 
-/// A chart with one panel of these lines and a legend of all of them.
+/// A chart with one panel of these lines and a legend of all of them. It is drawn within a page and has no file.
 fn chart(
     title: String,
     caption: &str,

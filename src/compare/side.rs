@@ -107,7 +107,7 @@ pub fn count_diverged(finals: &[Option<f64>]) -> usize {
 }
 
 impl SideCell {
-    /// A cell without results, from paths and texts of its settings.
+    /// A cell without results, from paths and texts of its settings, as tests make them.
     pub fn new<'a>(label: &str, settings: impl IntoIterator<Item = (&'a str, &'a str)>) -> Self {
         let settings = Shapes::default().read(settings);
         Self { label: label.into(), settings, ..Self::default() }

@@ -55,7 +55,7 @@ pub struct LooksOfPlan {
 }
 
 impl LooksOfPlan {
-    /// Finds the looks that were planned for the cells of a plan.
+    /// Finds the looks that were planned for the cells of a plan; none for a plan without claims.
     ///
     /// # Errors
     /// If their record is not as it was written.

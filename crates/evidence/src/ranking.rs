@@ -269,11 +269,11 @@ fn is_constant(sample: &[f64]) -> bool {
     sample.len() > 1 && sample.iter().all(|v| *v == sample[0])
 }
 
-/// Compares the losses of an algorithm with those of the best where that needs no test: both means are equal or below
-/// `floor`, which is rounding, no run of either differs from another, or nothing in either is random (`is_exact`), so
-/// that one run says all. [`Separation::Unclear`] where a test is needed. Where algorithms are ordered by geometric means
-/// (`is_geometric`), these are the means that are equal; whether errors are rounding depends on their arithmetic means in
-/// any case.
+/// Compares the losses of an algorithm with those of the best, whose mean is not the larger one, where that needs no
+/// test: both means are equal or below `floor`, which is rounding, no run of either differs from another, or nothing in
+/// either is random (`is_exact`), so that one run says all. [`Separation::Unclear`] where a test is needed. Where
+/// algorithms are ordered by geometric means (`is_geometric`), these are the means that are equal; whether errors are
+/// rounding depends on their arithmetic means in any case.
 fn untested_separation(
     other: &[f64],
     best: &[f64],
@@ -305,7 +305,8 @@ fn has_setting(cells: &[&CellResult<'_>], label: &str, path: &str) -> bool {
 }
 
 /// The names of the varied settings that the algorithms of all labels have, and the grid points that the values of
-/// these settings make, as far as several cells are at one; no grid points if there is a single label.
+/// these settings make, as far as several cells are at one; no grid points if there is a single label. A label may have
+/// several cells at a grid point, which differ in settings that another label lacks.
 pub fn grid_points<'a>(cells: &[&'a CellResult<'a>]) -> (Vec<String>, Vec<Group<'a>>) {
     let labels: BTreeSet<&str> = cells.iter().map(|c| c.cell.label.as_str()).collect();
     let varied = panels::varied(cells.iter().map(|c| c.cell));

@@ -108,7 +108,7 @@ fn value<'c>(cell: &'c Cell, column: &str) -> Option<&'c Setting> {
 }
 
 /// At most `most` of these cells, those with the best means of a quantity at the last round, in the order of the cells.
-/// Cells with runs that diverged have no mean and are left out first.
+/// Cells with runs that diverged, or without the quantity, have no mean and are left out first.
 pub fn best<'c, 'a>(
     cells: &'c [CellResult<'a>],
     quantity: Quantity,
@@ -116,6 +116,7 @@ pub fn best<'c, 'a>(
 ) -> Vec<&'c CellResult<'a>> {
     let mut places: Vec<usize> = (0..cells.len()).collect();
     if places.len() > most {
+        // A missing mean is infinite, and stays so as a loss, also of an accuracy.
         let errors: Vec<f64> =
             cells.iter().map(|cell| quantity.loss(cell.final_mean(quantity))).collect();
         places.sort_by(|a, b| errors[*a].total_cmp(&errors[*b]));

@@ -57,7 +57,7 @@ pub fn curves(cells: &[&Cell], known: &[&str], panels: &[Vec<usize>]) -> (Vec<Cu
 }
 
 /// The names of the settings of which no panel has two curves of one algorithm with different values: they change
-/// with the panel, and a shade for them would say nothing there. None if there are fewer than two panels.
+/// with the panel, and a shade for them would say nothing there. There are no such names for fewer than two panels.
 fn fixed_in_panels(
     curves: &[Curve],
     curve_of_cell: &[usize],

@@ -207,7 +207,7 @@ impl<'a> DrawnFigure<'a> for LineFigure<'a> {
     }
 
     /// A figure over rounds needs its quantities along the traces, and all costs: a page offers each curve over any
-    /// of them.
+    /// of them. Other figures need the last round alone, which is always read.
     fn add_needs(&self, needs: &mut TraceNeeds) {
         if let XAxis::Rounds(x) = self.x {
             needs.along.extend(Quantity::COSTS.into_iter().chain([x, self.y]));

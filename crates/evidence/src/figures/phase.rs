@@ -115,6 +115,7 @@ fn less_ahead(one: Lead, other: Lead) -> Lead {
 /// The caption: what is compared on which problems, what the colours mean, and what to be careful about.
 fn caption(phase: &ComputedPhase<'_>, rules: &str) -> String {
     let on_axes = [phase.phase.x.over, phase.phase.y.over];
+    // Numbers that are on no axis are the same for all squares.
     let numbers = phase.squares[0].numbers;
     let fixed = PhaseNumber::ALL
         .into_iter()

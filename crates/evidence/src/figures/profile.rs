@@ -139,7 +139,7 @@ fn log_error(a: &[f64], b: &[f64]) -> f64 {
 
 /// The profile of an algorithm from its ratios, one per instance: over each factor from 1 to `last` the share of the
 /// instances whose ratio is at most this factor, as the corners of a line of steps. Each point has the number of
-/// instances.
+/// instances. Without ratios the shares are NaN.
 fn profile_steps(ratios: &[f64], last: f64) -> Vec<Point> {
     let mut sorted = ratios.to_vec();
     sorted.sort_by(f64::total_cmp);

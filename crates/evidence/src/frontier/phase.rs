@@ -194,6 +194,7 @@ fn in_others(algorithms: &[SearchedAlgorithm], one: &Reached) -> Vec<Reached> {
 /// of local steps.
 fn nearer(of: &Search, best: &Reached) -> Search {
     let h = best.run.local_steps as f64;
+    // The numbers of local steps increase.
     let most = of.local_steps.last().copied().unwrap_or(1);
     let near = [-0.5, -0.25, 0.25, 0.5].map(|power| libm::round(h * libm::exp2(power)) as u64);
     let mut local_steps: Vec<u64> = near.into_iter().filter(|h| (1..=most).contains(h)).collect();

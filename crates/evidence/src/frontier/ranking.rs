@@ -44,8 +44,8 @@ impl<'a> ComputedFrontier<'a> {
 }
 
 impl<'a> RankedCosts<'a> {
-    /// Orders algorithms by their values. Those with at most `tie` times the smallest value, which is at least 1, are
-    /// tied with it.
+    /// Orders algorithms by their values. Those with at most `tie` times the smallest value are tied with it; `tie` is
+    /// at least 1.
     pub fn new(mut all: Vec<RankedCost<'a>>, tie: f64) -> Self {
         all.sort_by(|(_, a_cost, a_value), (_, b_cost, b_value)| {
             a_value.total_cmp(b_value).then(a_cost.gradients.total_cmp(&b_cost.gradients))

@@ -71,7 +71,8 @@ fn moment_columns(cell: &Cell, scenario: &Scenario) -> ExpectedColumns {
         .collect())
 }
 
-/// The exact moments of a cell as columns, their mean over the instances if there are several.
+/// The exact moments of a cell as columns, their mean over the instances if there are several. A quantity that is not
+/// known on one of the instances has no column.
 fn mean_columns(prepared: &Prepared<'_>) -> ExpectedColumns {
     predict::check_exact_moments(prepared)?;
     let Some((last, others)) = prepared.scenarios.split_last() else {

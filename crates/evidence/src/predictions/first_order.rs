@@ -20,11 +20,12 @@ pub struct FirstOrderRow<'a> {
     pub bias: f64,
     /// ‖measured − predicted‖/‖predicted‖ of the first order, of the first order
     /// and the term after it, and of the closure; `None` where nothing but rounding is
-    /// predicted.
+    /// predicted, or where the prediction is not known.
     pub apart: [Option<f64>; 3],
 }
 
-/// A row for each cell with a measured bias and an expansion of it, in the order of γ(H − 1)Nλ.
+/// A row for each cell with a measured bias and an expansion of it that predicts more than rounding, in the order of
+/// γ(H − 1)Nλ.
 pub fn rows<'a>(cells: &[CellResult<'a>], theory: &Theory<'_>) -> Vec<FirstOrderRow<'a>> {
     let mut rows: Vec<FirstOrderRow<'a>> =
         cells.iter().filter_map(|cell| row(cell, theory)).collect();

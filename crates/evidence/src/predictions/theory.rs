@@ -111,7 +111,8 @@ impl<'a> Theory<'a> {
         self.refused.cost(id, by)
     }
 
-    /// Why a cell has no exact moments, in one line, if the reason is another than their cost; `None` if it has some.
+    /// Why a cell has no exact moments, in one line, if the reason is another than their cost; `None` if it has some,
+    /// if they are only too costly ([`too_costly`](Self::too_costly)), or if there is no theory for the cell.
     pub fn no_moments(&self, id: &str) -> Option<String> {
         let why = match self.expected.get(id) {
             Some(found) => found.as_ref().err().cloned(),
@@ -238,7 +239,8 @@ impl<'a> Theory<'a> {
 
     /// A prediction of an average over rounds of a cell at stationarity: a vector of d numbers, or matrices row by row,
     /// one for each client if control variates are in it. `over` says of which rounds the average is, where rounds have
-    /// a period. `None` if there is no such prediction for the cell, or it has several instances.
+    /// a period. Exact moments predict all averages, the first order all of a single run, and other predictions the
+    /// bias alone. `None` if there is no such prediction for the cell, or it has several instances.
     pub fn vector(
         &self,
         id: &str,
@@ -273,6 +275,7 @@ impl<'a> Theory<'a> {
             _ => return None,
         };
         Some(match what {
+            // The bias was returned above.
             TimeAverage::Bias | TimeAverage::Covariance => blocks.theta.entries().to_vec(),
             TimeAverage::CrossCovariance => entries_of_all(&blocks.theta_variate),
             TimeAverage::VariateCovariance => entries_of_all(&blocks.variate),

@@ -293,6 +293,7 @@ impl Square {
     pub fn color(&self) -> Color {
         match &self.value {
             SquareValue::Ranking(ranking) => ranking.color,
+            // The colours of the first two families, which stand for no algorithm here.
             SquareValue::Stability(stability) => {
                 Color::of_family(usize::from(stability.diverged > 0))
             }

@@ -95,6 +95,7 @@ mod tests {
     #[test]
     fn vectors_at_the_resolution_are_refuted() {
         let mut rng = Stream::shared_instance(12);
+        // Its norm is 5, in which resolutions are measured.
         let target = [3.0, 0.0, 4.0];
         let mut draw = |away: f64| -> Vec<Vec<f64>> {
             (0..40)

@@ -178,7 +178,7 @@ pub fn cell_theory<'a>(
     Ok(CellTheory { cell, name, rounds, values, bounds, program })
 }
 
-/// The value of this kind for a cell, or why it is not known.
+/// The value of this kind for a cell, or why it is not known. A value without any finite number counts as not known.
 fn value(known: &KnownCell<'_>, kind: &'static ValueKind) -> TheoryValue {
     // With the prediction that gives it, if one does.
     let (value, by) = match kind.how {

@@ -101,8 +101,8 @@ fn ranking(
     Ranking { leaders, color, lead }
 }
 
-/// The smaller one of the leads on two instances: a tie is the smallest, and being alone the largest. Other leads than
-/// a tie, a ratio and being alone are none of [`lead_on`].
+/// The smaller one of the leads on two instances: a tie is the smallest, then come ratios by their size, and being
+/// alone is the largest. [`lead_on`] gives no other leads than these three.
 fn less_ahead(one: Lead, other: Lead) -> Lead {
     match (one, other) {
         (Lead::Tie, _) | (_, Lead::Tie) => Lead::Tie,

@@ -198,7 +198,8 @@ impl<'a> Theory<'a> {
     /// (1 − γμ)^{Ht}‖θ_0 − θ*‖² at each recorded round: RR's bound on the squared distance of two runs on the same
     /// draws (Propositions 1 and 3). SLIDES prints the square of the factor ([`Prediction::ContractionPrinted`]).
     /// `None` unless clients have equal weights and take the same number of plain local steps of constant size, in a
-    /// cell with one instance whose μ is known.
+    /// cell with one instance whose μ is known. Under a coin H is 1/p rounded down, and of several runs the first one
+    /// counts. It is not checked whether γ is as small as the bound needs.
     fn contraction(&self, prepared: &Prepared<'_>, by: Prediction) -> Option<Vec<f64>> {
         let scenario = single_scenario(prepared)?;
         let facts: &dyn Facts = &*scenario.instance;

@@ -9,12 +9,12 @@ use polars::prelude::*;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use toml::Value;
 
-/// The TOML value that a manifest would have for a setting of a planned cell.
+/// The TOML value that a manifest would have for a setting of a planned cell: a whole number below 10^15 as an integer,
+/// and the texts `true` and `false`, as which flags are kept, as flags.
 fn from_setting(setting: &Setting) -> Value {
     match setting {
         Setting::Number(x) if x.fract() == 0.0 && x.abs() < 1e15 => Value::Integer(*x as i64),
         Setting::Number(x) => Value::Float(*x),
-        // Flags are stored as texts.
         Setting::Text(text) => match text.parse() {
             Ok(flag) => Value::Boolean(flag),
             Err(_) => Value::String(text.to_string()),
@@ -32,7 +32,7 @@ fn data_type(value: &Value) -> DataType {
     }
 }
 
-/// The type that holds values of both types.
+/// The type that holds values of both types: texts, unless the types are equal or both are of numbers.
 fn common_type(one: DataType, other: DataType) -> DataType {
     use DataType::{Float64, Int64};
     match (one, other) {
@@ -82,7 +82,8 @@ fn name_files(leaves: &mut Leaves, cell: &Cell) {
     }
 }
 
-/// The leaves of a planned cell, whose id is the hash of `settings`.
+/// The leaves of a planned cell, whose id is the hash of `settings`: with the values that the grid names though they
+/// are defaults, and with names of data files in place of hashes.
 pub fn planned_leaves(cell: &Cell, settings: &toml::Table) -> Leaves {
     let mut all = leaves(settings, defaults(cell, settings));
     name_files(&mut all, cell);
@@ -194,8 +195,9 @@ pub struct SettingColumn {
 }
 
 impl SettingColumn {
-    /// The columns of the settings in which cells of any of these experiments differ. None has
-    /// one of the names in `taken`.
+    /// The columns of the settings in which cells of one of these experiments differ from each other, in the order of
+    /// their paths. None has one of the names in `taken`. The type of a column holds the values of the setting in all
+    /// experiments.
     pub fn all(experiments: &[SettingValues], taken: &[&str]) -> Vec<Self> {
         let mut all_paths: BTreeSet<&String> = BTreeSet::new();
         let mut differing: BTreeSet<&String> = BTreeSet::new();
@@ -243,8 +245,8 @@ fn cast_value(value: &Value, kind: &DataType) -> AnyValue<'static> {
 }
 
 /// A column name for each of `paths`, in their order: the last part of the path, as on pages; the whole path if this
-/// name is in `taken`, or if another of `all` paths ends with it. The latter counts also if no cells differ in it,
-/// since readers would confuse, say, a batch of records with a batch of gradients.
+/// name is in `taken`, or if another of `all` paths, to which `paths` belong, ends with it. The latter counts also if
+/// no cells differ in it, since readers would confuse, say, a batch of records with a batch of gradients.
 fn column_names(paths: &BTreeSet<&String>, all: &BTreeSet<&String>, taken: &[&str]) -> Vec<String> {
     let mut count: HashMap<String, usize> = HashMap::new();
     for path in all {

@@ -80,7 +80,8 @@ impl<'a> BatchWriter<'a> {
         })
     }
 
-    /// Takes over a complete cell, and writes it now or, in a large experiment, together with others soon.
+    /// Takes over a complete cell, and writes it now or, in a large experiment, together with others soon. Many threads
+    /// may call it, within [`Self::during`]. After [`Self::close`] it does not return.
     ///
     /// # Errors
     /// If it, or a cell that waited before it, cannot be written.
@@ -102,7 +103,8 @@ impl<'a> BatchWriter<'a> {
         Ok(())
     }
 
-    /// Records that a cell failed.
+    /// Records that a cell failed, at once. A run calls it when a cell fails, and for the same cell again when it ends:
+    /// only then is an error of it reported.
     ///
     /// # Errors
     /// If the record cannot be written.
@@ -122,7 +124,8 @@ impl<'a> BatchWriter<'a> {
     /// rest and removes earlier results of all these cells. Returns what `work` returns.
     ///
     /// # Errors
-    /// The error of `work`, or why a cell could not be written.
+    /// The error of `work`, or why a cell could not be written. Then earlier results of cells may not be removed, and
+    /// the new ones count nevertheless.
     pub fn during<T>(&self, work: impl FnOnce() -> Result<T, Error>) -> Result<T, Error> {
         let worked = beside(|ended| self.write_in_time(&ended), work);
         let _passed = self.pass_gate();
@@ -217,6 +220,7 @@ impl BatchWriter<'_> {
 
 /// About how many numbers a trace has, by which the size of a pack is limited.
 fn count_numbers(trace: &Trace) -> usize {
+    // Each row has about 10 numbers that all traces have: run, round, costs and squared errors.
     let averages: usize = trace.averages.iter().map(|(_, values)| values.len()).sum();
     trace.rows() * (10 + trace.further.len()) + trace.theta.len() + averages
 }

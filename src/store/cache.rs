@@ -26,7 +26,7 @@ struct CacheKind<'a> {
     key: &'a str,
     /// The relative difference between cached and computed numbers that is rounding: products and
     /// decompositions of matrices differ between processors in their last bits. Pages show six
-    /// digits of measures.
+    /// digits of measures. 0 asks for the same bits.
     rounding: f64,
 }
 
@@ -48,15 +48,15 @@ impl<'a> CacheKind<'a> {
     }
 }
 
-/// Reads the cached columns of `what` below the root of a results folder; `None` if there are none of this version, or
-/// they are damaged.
+/// Reads the cached columns of `what` below the root of a results folder; `None` if there are none of the version that
+/// this program computes ([`Cached::version`]), or they are damaged.
 pub fn read_columns(root: &Path, what: &Cached) -> Option<Columns> {
     let bytes = read_plain(&CacheKind::new(what).file(root), MOST_READ).ok()?;
     decode(&bytes, what)
 }
 
 /// The optimum of the instance with this key that is cached below the root of a results folder; `None` if there is
-/// none.
+/// none. Nothing here checks that it is one: whoever builds the instance compares its gradient with the residual.
 pub fn read_optimum(root: &Path, key: &str) -> Option<Minimiser> {
     let mut theta = read_columns(root, &Cached::Optimum(key.to_owned()))?.remove(OPTIMUM)?;
     // The reverse of `optimum_columns`.
@@ -109,7 +109,8 @@ fn is_equal(a: f64, b: f64, rounding: f64) -> bool {
 }
 
 impl Store {
-    /// Writes columns to the cache, if they can be written.
+    /// Writes columns to the cache, if they can be written, in place of what it has for `what`. No lock is needed: a
+    /// file is replaced as a whole.
     pub(super) fn cache_columns(&self, what: &Cached, columns: &Columns) {
         let kind = CacheKind::new(what);
         if create_below(&self.root, &self.root.join(kind.folder)).is_ok() {
@@ -175,7 +176,7 @@ fn optimum_columns(found: &Minimiser) -> Columns {
 }
 
 /// The bytes of a cached file: a line (version, key, rows, names), then the numbers, column by column,
-/// then the checksum.
+/// then the checksum. The columns have one length, and their names neither spaces nor commas.
 fn encode(columns: &Columns, what: &Cached) -> Vec<u8> {
     let rows = columns.values().next().map_or(0, Vec::len);
     let names: Vec<&str> = columns.keys().map(String::as_str).collect();

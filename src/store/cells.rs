@@ -21,7 +21,9 @@ pub enum Status {
     Done,
     /// There are none.
     Missing,
-    /// They are not as they were written.
+    /// They are not as they were written, or there are none in a sound pack and another pack of the experiment, whose
+    /// index is damaged, may hold them; or the record of the failure of the cell is damaged. The text is the message of
+    /// the error.
     Damaged(String),
     /// The cell could not be run to its end, for this reason.
     Failed(String),
@@ -49,11 +51,11 @@ impl Store {
         found.ok_or_else(|| error(&self.folder(experiment), format!("has no results of cell {id}")))
     }
 
-    /// The record of a cell, whose numbers are checked and not decoded; `None` if it has no
-    /// results.
+    /// The record of a cell, whose pack is read and checked, though its numbers are not decoded; `None` if it has no
+    /// results. The file is read once for all cells of the pack.
     ///
     /// # Errors
-    /// If they are not as they were written.
+    /// If the pack is not as it was written, also where the rows of another cell were changed.
     pub fn checked_summary(
         &self,
         experiment: &str,
@@ -69,14 +71,14 @@ impl Store {
     /// The record of a cell, whose numbers are not read; `None` if it has no results.
     ///
     /// # Errors
-    /// If the record is not as it was written.
+    /// If packs cannot be read, or no sound pack has the cell and there is one with a damaged index.
     pub fn summary(&self, experiment: &str, id: &str) -> Result<Option<CellSummary>, Error> {
         let found = self.packs(experiment)?.find(id)?;
         Ok(found.map(|found| found.pack.cells[found.index].record.clone()))
     }
 
-    /// The final values of a measured quantity of a cell that has results, one per replicate; `None`
-    /// for a replicate that diverged.
+    /// The final values of a measured quantity of a cell that has results, one per replicate over all instances; `None`
+    /// for a replicate that diverged, and for all if the cell has not recorded the quantity, or it is a cost.
     ///
     /// # Errors
     /// If there are no results, or they are not as they were written.
@@ -105,7 +107,8 @@ impl Store {
         }
     }
 
-    /// The state of a cell's results, whose whole file is read and checked.
+    /// The state of a cell's results, whose whole file is read and checked. A cell with results is done, also if a
+    /// later run of it has failed.
     pub fn status(&self, experiment: &str, id: &str) -> Status {
         match self.checked_summary(experiment, id) {
             Ok(Some(_)) => return Status::Done,
@@ -120,7 +123,7 @@ impl Store {
     }
 
     /// Stores the traces of a cell on `clients` clients, one for each replicate, which were computed in `elapsed`, and
-    /// removes its earlier results. A run uses a [`BatchWriter`](super::BatchWriter) instead.
+    /// removes its earlier results. Tests and benchmarks call it; a run uses a [`BatchWriter`](super::BatchWriter).
     ///
     /// # Errors
     /// If the cell cannot be written: then its earlier results stay and count, and nothing new is left. Or if its
@@ -149,11 +152,13 @@ impl Store {
     }
 
     /// Stores cells in one pack of this generation, which must be higher than the generation of every other pack that
-    /// has one of the cells. Earlier results of these cells no longer count, and records of their failures are removed.
+    /// has one of the cells, and not lower than that of any other. Earlier results of these cells no longer count,
+    /// though they stay until they are [removed](Self::remove_superseded), and records of their failures are removed.
+    /// The caller holds the lock of the experiment.
     ///
     /// # Errors
-    /// If the pack cannot be written: then nothing of it is left. Or if the record of a failure cannot be removed, or the
-    /// pack cannot be opened again: then the pack is stored, and its cells count.
+    /// If the pack cannot be written: then nothing of it is left. Or if the record of a failure cannot be removed, or
+    /// the pack cannot be opened again: then the pack is stored, and its cells count.
     pub(super) fn write_pack(
         &self,
         plan: &Plan,
@@ -179,8 +184,8 @@ impl Store {
     }
 }
 
-/// Encodes cells as they are stored, and writes nothing, so that an estimate of the time of a run can include the time
-/// of its writing. Returns the number of bytes.
+/// Encodes cells as one pack, as they are stored, and writes nothing: an estimate of the time of a run measures how
+/// long this takes. Returns the number of bytes.
 ///
 /// # Errors
 /// If they cannot be encoded.

@@ -17,8 +17,9 @@ pub enum WorkColumn {
     Seconds(Vec<Option<f64>>),
 }
 
-/// The cells of a plan, one row each: the state of its results in `store`, the work on it, the bytes of memory that it
-/// needs on one thread, and every setting in which the cells differ.
+/// The cells of a plan, one row each in the order of the plan: the state of its results in `store`, the work on it, the
+/// bytes of memory that it needs on one thread, and every setting in which the cells differ. All results of the plan
+/// are read and checked for the states.
 ///
 /// # Errors
 /// If the columns cannot be put together.

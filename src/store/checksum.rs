@@ -1,7 +1,8 @@
-//! The checksum of every text and every cache of a results folder.
+//! The checksum of every text below the folder of an experiment, of the index of a pack, and of every cache. Only the
+//! marker of a results folder has none.
 //!
-//! *Invariant*: the last line of each file is a hash of the bytes above it; a file in which any bit
-//! differs is refused.
+//! *Invariant*: the last line of each of these is a hash of the bytes above it; one in which any bit differs is
+//! refused.
 
 use exactfed_runner::files::{Error, MOST_READ, error, read_plain, sha256};
 use serde::Serialize;
@@ -33,7 +34,8 @@ pub fn checksum_line(body: &[u8]) -> String {
     format!("{CHECKSUM}{}\n", sha256(body))
 }
 
-/// The bytes above the last line; `None` if the last line is not their checksum.
+/// The bytes above the last line; `None` if the last line is not their checksum. The last line is found by its length,
+/// which is always the same, since the bytes of a cache above it need not end with a line end.
 pub fn checked_body(bytes: &[u8]) -> Option<&[u8]> {
     let length = bytes.len().checked_sub(CHECKSUM.len() + HASH_AND_LINE_END)?;
     let (body, last_line) = bytes.split_at(length);
@@ -60,6 +62,9 @@ pub fn parse_checked<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, ChecksumErr
 }
 
 /// The record in a file; `None` if there is no such file.
+///
+/// # Errors
+/// If the file or its folder is a symbolic link, the last line is not its checksum, or its text lacks keys of `T`.
 pub fn read_checked<T: DeserializeOwned>(path: &Path) -> Result<Option<T>, Error> {
     if path.symlink_metadata().is_err_and(|e| e.kind() == ErrorKind::NotFound) {
         return Ok(None);

@@ -20,7 +20,10 @@ impl Store {
 
     /// Copies data files of `from`, given by path and hash, to this results folder, unless it has sound copies already.
     /// Files that are too large, missing or changed since the cells were planned are left out without an error;
-    /// commands that need them report it.
+    /// commands that need them report it. Files in memory are copied whatever their size.
+    ///
+    /// # Errors
+    /// If a copy cannot be written.
     pub(super) fn copy_data_files<'a>(
         &self,
         from: &DataFolder,

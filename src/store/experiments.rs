@@ -27,8 +27,9 @@ const NAMED: usize = 5;
 pub struct StoredExperiment {
     /// Its name.
     pub name: String,
-    /// The hash of the cells that do not depend on results, if a run ended with all of them stored.
-    /// A cell that is missing since then was removed.
+    /// The hash of the ids of the cells that do not depend on results ([`Plan::cells_hash`]), if a run ended with all
+    /// of them stored. A cell that is missing since then was removed: reports refuse the experiment, and merges keep
+    /// the hash only where all cells are there.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub complete: Option<String>,
     /// Its manifest.
@@ -74,6 +75,7 @@ impl StoredExperiment {
     }
 
     /// Checks that the code of each custom algorithm, which pages show, has the hash that is in the ids of its cells.
+    /// An algorithm whose code is not stored passes.
     fn check_sources(&self) -> Result<(), StoredExperimentError> {
         for known in &self.source.algorithms {
             let Definition { kind, source, source_hash, .. } = &known.definition;
@@ -100,7 +102,8 @@ pub type ListedExperiment = (String, Result<StoredExperiment, Error>);
 
 impl Store {
     /// Writes the experiment of a plan and copies its data files, so that reports need neither the manifest nor the
-    /// data. That a run stored all cells is remembered as long as the plan has the same cells.
+    /// data: from now on the plan is the last run of the experiment. That a run stored all cells is remembered as long
+    /// as the plan has the same cells ([`Plan::cells_hash`]).
     ///
     /// # Errors
     /// If a file cannot be written.
@@ -150,7 +153,8 @@ impl Store {
 
     /// Refuses an experiment if a run stored all cells of this plan and some are no longer there:
     /// their files were removed. Before the first run that ends with all cells stored, a removed
-    /// cell cannot be distinguished from one that was never run.
+    /// cell cannot be distinguished from one that was never run. Of a tuned experiment the plan may have the cells that
+    /// follow from results too; they must be there as well.
     ///
     /// # Errors
     /// Which cells are gone, or why the folder of the experiment cannot be read.
@@ -187,7 +191,7 @@ impl Store {
         Err(error(&self.folder(&plan.experiment), message))
     }
 
-    /// Writes the record of an experiment, without its data files, unless the file has it already.
+    /// Writes the record of an experiment, and not its data files, unless the file has it already.
     pub(super) fn write_stored(&self, experiment: &StoredExperiment) -> Result<(), Error> {
         let path = self.make_folder(&experiment.name)?.join(EXPERIMENT);
         let text = with_checksum(experiment).map_err(|e| error(&path, e))?;
@@ -280,7 +284,8 @@ impl Store {
     }
 }
 
-/// Whether a folder, whose `files` these are, is the folder of an experiment, sound or not.
+/// Whether a folder, whose `files` these are, is the folder of an experiment, sound or not: it has cells, records of
+/// failed ones, or anything called `experiment.toml`.
 fn holds_experiment(folder: &Path, files: &[PathBuf]) -> bool {
     files.iter().any(|path| is_of_cells(&file_name(path)))
         || folder.join(EXPERIMENT).symlink_metadata().is_ok()

@@ -46,8 +46,9 @@ pub struct Exported {
     pub damaged: Vec<Error>,
 }
 
-/// Writes the rows of all stored cells of these experiments to the file `to`; `plans` are the experiments as they were
-/// last run. Damaged cells are left out and reported. Without any cell nothing is written.
+/// Writes the rows of all stored cells of these experiments to the file `to`, in the order of the plans; `plans` are
+/// the experiments as they were last run, with the cells that follow from results, since any other cell counts as one
+/// of earlier settings. Damaged cells are left out and reported. Without any sound cell nothing is written.
 ///
 /// # Errors
 /// If the file cannot be written.
@@ -74,8 +75,8 @@ pub fn export(
     Ok(exported)
 }
 
-/// The rows that [`export`] writes to Parquet, in memory, and why cells are left out because
-/// they are damaged; `None` if there are no cells.
+/// The rows that [`export`] writes to Parquet, in memory, for Python, and why cells are left out because they are
+/// damaged; `None` if there are no cells.
 ///
 /// # Errors
 /// If the results cannot be read.
@@ -144,7 +145,8 @@ struct CheckedPack {
 }
 
 impl<'a> ExportedRows<'a> {
-    /// Checks the cells of these experiments, and adds what is wrong with each damaged file or cell to `damaged`.
+    /// Checks the cells of these experiments, and adds what is wrong with each damaged file or cell to `damaged`. No
+    /// column of a setting has the name of a column of packs, not even of an optional one that is left out.
     fn new(store: &Store, plans: &'a [Plan], damaged: &mut Vec<Error>) -> Result<Self, Error> {
         let mut experiments = Vec::new();
         let mut measured = BTreeSet::new();
@@ -174,7 +176,8 @@ impl<'a> ExportedRows<'a> {
         schema
     }
 
-    /// Hands all rows to `add`, a portion of cells at a time, and counts them in `exported`.
+    /// Hands all rows to `add`, a portion of cells at a time, and counts them in `exported`. What can no longer be read
+    /// since it was checked is left out, and added to `exported.damaged`.
     fn read(
         &self,
         exported: &mut Exported,
@@ -261,10 +264,11 @@ impl SoundCells<'_> {
         self.last_run.get(&CellId::read(id)?).map(|place| &self.plan.cells[*place])
     }
 
-    /// Checks these cells of a pack, given by their indices: whether their numbers have the digests in the index.
+    /// Checks these cells of a pack, given by their indices: whether their numbers have the digests in the index. The
+    /// cells are those for which no later pack counts.
     ///
     /// # Errors
-    /// If the pack as a whole is not as it was written.
+    /// If the pack as a whole is not as it was written; then none of its cells is exported.
     fn check_pack(&self, pack: &Pack, cells: Vec<usize>) -> Result<CheckedPack, Error> {
         let rows = pack.read_rows()?;
         let lines = pack.read_lines(cells.iter().copied())?;

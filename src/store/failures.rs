@@ -32,10 +32,11 @@ pub struct FailedRecord {
 }
 
 impl Store {
-    /// The record of a cell that could not be run to its end; `None` if there is none.
+    /// The record of a cell that could not be run to its end; `None` if there is none. The cell may have results all
+    /// the same, from an earlier run: then these count.
     ///
     /// # Errors
-    /// If it is not as it was written.
+    /// If it is not as it was written, or is of another cell.
     pub fn failed(&self, experiment: &str, id: &str) -> Result<Option<FailedRecord>, Error> {
         self.refuse_links(experiment)?;
         let path = self.failed_file(experiment, id);
@@ -49,7 +50,9 @@ impl Store {
         Ok(Some(record))
     }
 
-    /// Records that a cell could not be run to its end, and why. Results that the cell had stay.
+    /// Records that a cell could not be run to its end, and why, in place of an earlier record of the cell. Results
+    /// that the cell had stay. A run leaves the cell alone from then on, unless `--rerun-failed` or `--force` is given;
+    /// the record is removed when results of the cell are written. The caller holds the lock of the experiment.
     ///
     /// # Errors
     /// If the record cannot be written.
@@ -60,7 +63,7 @@ impl Store {
         write_synced(&path, text.as_bytes())
     }
 
-    /// Removes the record of a cell, if there is one.
+    /// Removes the record of a failed cell, if there is one, since the cell has results now.
     pub(super) fn remove_failed(&self, experiment: &str, id: &str) -> Result<(), Error> {
         let path = self.failed_file(experiment, id);
         if path.is_file() {

@@ -35,7 +35,8 @@ impl Store {
     /// written.
     ///
     /// # Errors
-    /// If the folder is of another version, or is not a results folder.
+    /// If the marker states another schema than [`SCHEMA`] or cannot be read, or if there is no marker and the folder
+    /// holds other files.
     pub fn open(root: &Path) -> Result<Self, Error> {
         // It is listed before the marker is read: whatever another run creates in the folder, it
         // creates after the marker.
@@ -59,7 +60,9 @@ impl Store {
         })
     }
 
-    /// The schema of a results folder of any version; `None` if it is no results folder, or its marker cannot be read.
+    /// The schema, which is the version of the files, of a results folder of any version, which [`Self::open`] might
+    /// refuse: commands find out by it whether a folder holds results. `None` if it is no results folder, or its marker
+    /// cannot be read.
     pub fn schema(root: &Path) -> Option<u32> {
         let marker = ResultsMarker::read(root).ok()??;
         Some(marker.schema)
@@ -68,7 +71,7 @@ impl Store {
     /// Opens the results folder at `root`, which must exist, for commands that need results.
     ///
     /// # Errors
-    /// If it does not exist, is of another version, or is not a results folder.
+    /// If it does not exist, has another schema than [`SCHEMA`], or is not a results folder.
     pub fn open_existing(root: &Path) -> Result<Self, Error> {
         let store = Self::open(root)?;
         if !root.join(MARKER).is_file() {
@@ -77,7 +80,8 @@ impl Store {
         Ok(store)
     }
 
-    /// Creates the folder, if it does not exist, and checks that it can be written.
+    /// Creates the folder and its marker, if they do not exist, removes temporary files that killed processes have left
+    /// in it, and checks that it can be written.
     ///
     /// # Errors
     /// If it cannot be created or written.
@@ -107,8 +111,9 @@ impl Store {
         }
     }
 
-    /// The number of cells with results in an experiment's folder that are not among these ids; 0 if its packs cannot
-    /// be read.
+    /// The number of cells with results in an experiment's folder that are not among these ids, which are those of the
+    /// plan: a run says that reports leave the others out. Cells in packs with a damaged index are not counted; 0 if
+    /// the folder cannot be read.
     pub fn count_others(&self, experiment: &str, known: &HashSet<&str>) -> usize {
         let packs = self.packs(experiment).unwrap_or_default();
         packs.ids().filter(|id| !known.contains(id.as_str())).count()
@@ -119,7 +124,10 @@ impl Store {
         self.root.join(experiment)
     }
 
-    /// Creates an experiment's folder, if it does not exist.
+    /// Creates an experiment's folder, if it does not exist, and returns its path.
+    ///
+    /// # Errors
+    /// If it cannot be created, or a part of the path below the root is a symbolic link.
     pub(super) fn make_folder(&self, experiment: &str) -> Result<PathBuf, Error> {
         let folder = self.folder(experiment);
         create_below(&self.root, &folder)?;
@@ -132,7 +140,8 @@ impl Store {
         refuse_links(&self.root, &self.folder(experiment))
     }
 
-    /// The packs of an experiment as they were when they were first needed, or since they were forgotten.
+    /// The packs of an experiment as they were when they were first needed, or first needed after they were forgotten;
+    /// none if the experiment has no folder. Packs that other processes have written since then are not among them.
     pub(super) fn packs(&self, experiment: &str) -> Result<Arc<Packs>, Error> {
         // Only this experiment is locked while its packs are opened: others can be read meanwhile.
         let place = lock(&self.packs).entry(experiment.to_owned()).or_default().clone();
@@ -145,13 +154,17 @@ impl Store {
         Ok(opened.insert(packs).clone())
     }
 
-    /// Replaces the packs of an experiment by packs that were just read.
+    /// Replaces the packs of an experiment that the store remembers by packs that were just read from its folder.
     pub(super) fn set_packs(&self, experiment: &str, packs: Packs) {
         let opened = Arc::new(Mutex::new(Some(Arc::new(packs))));
         lock(&self.packs).insert(experiment.to_owned(), opened);
     }
 
-    /// Adds the pack in a file that was just written, if the packs of the experiment are open.
+    /// Adds the pack in a file that was just written to the packs of the experiment, if they are open; else the next
+    /// reader finds it in the folder. No open pack that holds one of its cells may have a higher generation.
+    ///
+    /// # Errors
+    /// If the file cannot be read back. It stays, and is found when the packs are opened anew.
     pub(super) fn add_pack(&self, experiment: &str, file: &Path) -> Result<(), Error> {
         let opened = lock(&self.packs).get(experiment).cloned();
         if let Some(opened) = opened

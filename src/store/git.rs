@@ -23,7 +23,8 @@ pub fn short(id: &str) -> &str {
     id.get(..12).unwrap_or(id)
 }
 
-/// Runs git with these arguments in the current folder, and returns what it printed and whether it failed.
+/// Runs git with these arguments in the current folder, and returns what it printed and whether it failed: that git
+/// refuses the arguments is no error here ([`printed_text`]).
 ///
 /// # Errors
 /// If git cannot be started.
@@ -73,7 +74,8 @@ pub fn commit(revision: &str, no: &str) -> Result<String, Error> {
 }
 
 /// The commits that change any of these paths, which are relative to the root of the repository, the newest first. They
-/// are those that lead to `to` along first parents, within a bound such as `^commit` or `--max-count=9`.
+/// are those that lead to `to` along first parents, within a bound such as `^commit` or `--max-count=9`. `bound` and
+/// `to` come from the program, not from a user, who could write an option: `to` is the id of a commit.
 ///
 /// # Errors
 /// The message of git.
@@ -93,8 +95,9 @@ fn parse_commit(line: &str) -> Option<Commit> {
     Some(Commit { id: parts.next()?, date: parts.next()?, subject: parts.next()? })
 }
 
-/// The files below a folder of a commit whose names are wanted: for each its path below the folder, and the id of its
-/// object. An empty folder is the root of the repository.
+/// The files below a folder of a commit, at any depth, whose names are wanted: for each its path below the folder, and
+/// the id of its object, whose text [`blobs`] reads. `commit` is the id of a commit. An empty folder is the root of the
+/// repository; a folder that the commit does not have gives no files.
 ///
 /// # Errors
 /// The message of git.
@@ -183,7 +186,8 @@ pub fn blobs(ids: &[String]) -> Result<Vec<Result<String, NotText>>, GitError> {
     Ok(texts)
 }
 
-/// The bytes that `git cat-file --batch` answers to these ids, one answer after another.
+/// The bytes that `git cat-file --batch` answers to these ids, one answer after another, in the form that [`next_blob`]
+/// takes apart.
 fn cat_files(ids: &[String]) -> Result<Vec<u8>, GitError> {
     // A file instead of a pipe: git answers while it reads, so that both ends of two pipes could
     // wait for each other.

@@ -45,7 +45,8 @@ pub fn locks_of_thread() -> Vec<PathBuf> {
     WORKS_FOR.with_borrow(Clone::clone)
 }
 
-/// Sets the locks whose holders wait for this thread from now on.
+/// Sets the locks whose holders wait for this thread from now on, in place of those that were set before. A run sets
+/// them in its worker threads; Python sets them in the thread of a run that a round of another run has started.
 pub fn work_for(locks: Vec<PathBuf>) {
     WORKS_FOR.set(locks);
 }
@@ -61,6 +62,9 @@ impl Lock {
 }
 
 /// Refuses to wait for the lock at a path if its holder waits for this thread: neither would ever go on.
+///
+/// # Errors
+/// If the holder waits for this thread, or there is no file at the path.
 fn refuse_circular_wait(path: &Path) -> Result<(), Error> {
     let canonical = path.canonicalize().map_err(|e| error(path, e))?;
     if locks_of_thread().contains(&canonical) {
@@ -73,8 +77,10 @@ fn refuse_circular_wait(path: &Path) -> Result<(), Error> {
 }
 
 impl Store {
-    /// Takes the lock of an experiment's folder, which is created if it does not exist;
-    /// `None` if another process holds it.
+    /// Takes the lock of an experiment's folder, which is created if it does not exist, without waiting; `None` if
+    /// another run holds it, in this process or in another. On a file system without locks there is always a lock,
+    /// which keeps nobody out. The store forgets the packs of the experiment, since the holder before may have written
+    /// some.
     ///
     /// # Errors
     /// If the folder or the file cannot be created, or the run that holds the lock waits for this
@@ -86,7 +92,6 @@ impl Store {
             .map_err(|e| error(&path, e))?;
         match file.try_lock() {
             Ok(()) => {
-                // Another process may have written since the packs were listed.
                 self.forget_packs(experiment);
                 let path = path.canonicalize().map_err(|e| error(&path, e))?;
                 Ok(Some(Lock { _file: Some(file), path }))
@@ -122,8 +127,8 @@ impl Store {
 
     /// Takes the lock of the first of these experiments that no other run holds, and returns it with the index of the
     /// experiment, so that two runs of the same experiments work on different ones. If all are held, the name of the
-    /// first is reported to `busy`, once, and the first lock that becomes free is taken. Returns `None` as soon as
-    /// `stop` is true, or if there are no experiments.
+    /// first is reported to `busy`, once, and the first lock that becomes free is taken. `stop` is asked before each
+    /// attempt, at least every 200 ms: returns `None` as soon as it is true, or if there are no experiments.
     ///
     /// # Errors
     /// As [`Self::try_lock`].

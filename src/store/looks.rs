@@ -38,7 +38,8 @@ impl Store {
     }
 
     /// Records that a page shows verdicts on the cells of a plan: whoever adds replicates later is warned that verdicts
-    /// were seen before. Nothing is recorded if the record cannot be written, since results may be read-only.
+    /// were seen before. The caller has found that these verdicts rest on runs and are not those of a planned look.
+    /// Nothing is recorded if the record cannot be written, since results may be read-only.
     pub fn note_shown(&self, plan: &Plan) {
         let shown =
             ShownVerdicts { cells: plan.cells_hash(), replicates: plan.manifest.replicates };
@@ -62,7 +63,11 @@ impl Store {
         self.add_look_entries(experiment, SHOWN, new)
     }
 
-    /// The entries of [`LOOKS`] or [`SHOWN`]; none if the file does not exist.
+    /// The entries of the file `name`, which is [`LOOKS`], whose entries are of the type [`PlannedLooks`], or
+    /// [`SHOWN`], with [`ShownVerdicts`]; none if the file does not exist.
+    ///
+    /// # Errors
+    /// If the file is not as it was written.
     pub(super) fn look_entries<T: DeserializeOwned>(
         &self,
         experiment: &str,
@@ -80,8 +85,8 @@ impl Store {
         }
     }
 
-    /// Reads [`LOOKS`] or [`SHOWN`] and writes it again with the entries that it lacks; it is not written if it lacks
-    /// none. The caller holds the lock under which the file is changed.
+    /// Reads the file `name`, [`LOOKS`] or [`SHOWN`], and writes it again with those of the `new` entries that it
+    /// lacks; it is not written if it lacks none. The caller holds the lock under which the file is changed.
     fn add_look_entries<T>(&self, experiment: &str, name: &str, new: Vec<T>) -> Result<(), Error>
     where
         T: Serialize + DeserializeOwned + PartialEq,

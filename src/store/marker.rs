@@ -21,7 +21,9 @@ const BEGINNING: &[u8] = b"schema = ";
 /// The contents of the marker.
 #[derive(Serialize, Deserialize)]
 pub struct ResultsMarker {
+    /// The [`SCHEMA`] of the program that created the folder.
     pub schema: u32,
+    /// The version of that program, for messages.
     pub version: String,
 }
 
@@ -60,11 +62,13 @@ pub fn is_occupied(root: &Path) -> bool {
     entries.flatten().any(|entry| entry.file_name() != MARKER && !is_unfinished_marker(&entry))
 }
 
-/// Whether an entry of a folder is a marker that was not written to its end, or is being written.
+/// Whether an entry of a folder is a marker that was not written to its end, or is being written: a temporary file that
+/// begins like a marker, or is empty, or has vanished meanwhile.
 fn is_unfinished_marker(entry: &fs::DirEntry) -> bool {
     if !entry.file_name().to_string_lossy().starts_with(WRITING) {
         return false;
     }
+    // A marker is shorter than that; of a longer file, reading is an error.
     match read_regular(&entry.path(), 1 << 10) {
         Ok(bytes) => {
             // A machine that lost its power may leave zeros where the text belongs.

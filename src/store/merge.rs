@@ -164,7 +164,8 @@ impl<'a> MergeSources<'a> {
     }
 
     /// Adds an experiment of a folder, which `store` opens: its packs, of which those in `checked` are known to be
-    /// sound, and its records of failed cells and of planned looks.
+    /// sound, and its records of failed cells and of planned looks. The first folder may come after the others, since
+    /// it is read again; all lists stay in the order of the folders.
     fn add(
         &mut self,
         folder: usize,
@@ -294,7 +295,7 @@ impl<'a> MergeSources<'a> {
     }
 
     /// Whether folders have different manifests of an experiment, planned different looks at its verdicts, or have
-    /// cells of different versions.
+    /// cells, of this or of any other experiment, of different versions.
     fn differs(&self, name: &str) -> bool {
         self.versions().len() > 1
             || self.experiments.get(name).is_some_and(|all| self.different_pair(all).is_some())
@@ -310,7 +311,8 @@ impl<'a> MergeSources<'a> {
         stored.iter().find(|(folder, _)| Some(*folder) == self.preferred)
     }
 
-    /// The cells for which folders hold different numbers. A merge does not copy them.
+    /// The cells for which folders hold different numbers, the first folder being one of those that are compared. A
+    /// merge does not copy them.
     pub fn conflicts(&self) -> Vec<Conflict> {
         let mut conflicts = Vec::new();
         for (cell, copies) in &self.sound {
@@ -417,7 +419,7 @@ impl<'a> MergeSources<'a> {
             })
     }
 
-    /// The damaged files of an experiment in a folder.
+    /// The damaged files of the experiment `name` in a folder, packs and records of failed cells.
     fn damaged_in<'s>(&'s self, folder: usize, name: &'s str) -> impl Iterator<Item = &'s Damage> {
         self.damaged.iter().filter(move |one| one.folder == folder && one.experiment == name)
     }
@@ -446,7 +448,8 @@ impl<'a> MergeSources<'a> {
     }
 
     /// Copies the cells of an experiment that the first folder `to` lacks, except those in conflict, and counts them in
-    /// `copied`. Of several equal copies the one in the first folder that has any is taken.
+    /// `copied`, as well as those that it has. Of several equal copies the one in the first folder that has any is
+    /// taken. Cells of one pack go to one new pack.
     fn copy_cells(&self, to: &Store, name: &str, copied: &mut CopiedCells) -> Result<(), Error> {
         let mut damaged: HashSet<&CellKey> = HashSet::new();
         for damage in self.damaged.iter().filter(|damage| damage.folder == 0) {
@@ -478,7 +481,8 @@ impl<'a> MergeSources<'a> {
         Ok(())
     }
 
-    /// Copies the records of cells of an experiment that could not be run, if no folder has their results.
+    /// Copies the records of cells of an experiment that could not be run, if no folder has their results and the first
+    /// folder `to` has no record of its own. Of several records that of the first folder that has one is taken.
     fn copy_failed(&self, to: &Store, name: &str) -> Result<(), Error> {
         for (cell, records) in self.failed.range(keys_of(name)) {
             let first = records.first_key_value();
@@ -499,8 +503,8 @@ fn keys_of(name: &str) -> Range<CellKey> {
     (name.to_owned(), String::new())..(name.to_owned(), "g".to_owned())
 }
 
-/// Whether the merge has a cell with these sound copies, in the order of the folders: the first folder keeps its own, and
-/// others are copied if their numbers are equal.
+/// Whether the merge has a cell with these sound copies, in the order of the folders: the first folder keeps its own,
+/// and others are copied if their numbers are equal.
 fn is_merged(copies: &[SoundCopy]) -> bool {
     let Some((first, rest)) = copies.split_first() else { return false };
     first.folder == 0 || rest.iter().all(|copy| copy.digest == first.digest)

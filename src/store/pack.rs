@@ -57,7 +57,8 @@ pub struct PackLine {
     pub rows: usize,
     /// Time that the cell took on one thread.
     pub seconds: f64,
-    /// A bound on the distance of θ* from the optimum, if it was found by a search.
+    /// The largest bound, over the instances of the cell, on the distance of θ* from the optimum; `None` if θ* was not
+    /// found by a search.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub optimum_error: Option<f64>,
     /// The settings that determine the numbers, as TOML.
@@ -140,7 +141,8 @@ impl Pack {
         as_usize_range(&self.cells[i].rows)
     }
 
-    /// Reads the line of the `i`-th cell from the file.
+    /// Reads the line of the `i`-th cell from the file. The checksum of the index was checked when the pack was opened,
+    /// and is not checked again.
     pub fn read_line(&self, i: usize) -> Result<PackLine, Error> {
         let range = as_usize_range(&self.cells[i].line);
         let place = self.index + range.start as u64;
@@ -149,7 +151,8 @@ impl Pack {
         serde_json::from_slice(&text).map_err(|_| error(&self.path, CHANGED))
     }
 
-    /// Reads the lines of the cells with these indices from the file, whose index is read once for all of them.
+    /// Reads the lines of the cells with these indices from the file, whose index is read once for all of them and, as
+    /// by [`Self::read_line`], not checked again.
     pub fn read_lines(&self, cells: impl Iterator<Item = usize>) -> Result<Vec<PackLine>, Error> {
         let index = read_index(&self.path)?;
         let changed = || error(&self.path, CHANGED);
@@ -180,7 +183,8 @@ impl Pack {
         self.sound.get_or_init(|| self.read_checked_bytes().map(drop)).clone()
     }
 
-    /// Reads and checks the file, and decodes all its rows, of which [`Self::traces`] makes the traces of a cell.
+    /// Reads and checks the file, at each call anew, and decodes all its rows, of which [`Self::traces`] makes the
+    /// traces of a cell.
     pub fn read_rows(&self) -> Result<TraceRows, Error> {
         let bytes = self.read_checked_bytes()?;
         TraceRows::read(&bytes, &self.head.columns).map_err(|e| error(&self.path, e))
@@ -206,8 +210,12 @@ impl Pack {
         Err(error(&self.path, message))
     }
 
-    /// Copies the cells with these indices, in ascending order, to a new pack in the folder of an experiment. They are
-    /// checked once more on the way. All cells together are copied as the same bytes, under the same name.
+    /// Copies the cells with these indices, at least one and in ascending order, to a new pack in the folder of an
+    /// experiment, which has the generation, the provenance and the manifest of this pack. They are checked once more
+    /// on the way. All cells together are copied as the same bytes, under the same name.
+    ///
+    /// # Errors
+    /// If this pack is not as it was written, or the new one cannot be written.
     pub fn copy_cells(&self, folder: &Path, cells: &[usize]) -> Result<(), Error> {
         let bytes = self.read_checked_bytes()?;
         if cells.len() == self.cells.len() {
@@ -223,7 +231,8 @@ impl Pack {
     }
 
     /// Writes a pack to the folder of an experiment and returns its path. `lines` describe its cells in the order of
-    /// their rows in `frame`, and `manifest` is the text of the manifest by which they were run.
+    /// their rows in `frame`, which has all columns of packs, and `manifest` is the text of the manifest by which they
+    /// were run. If there is a pack of the same bytes, it has the same name and is replaced.
     ///
     /// # Errors
     /// If it cannot be written; then nothing of it is left.
@@ -318,7 +327,10 @@ fn read_index(path: &Path) -> Result<IndexBytes, Error> {
 }
 
 /// The byte at which the footer of a Parquet file begins, and the footer, which has the metadata of the file. The last
-/// 8 bytes of the file are the length of the footer and a mark.
+/// 8 bytes of the file are the length of the footer and a mark, which is not checked.
+///
+/// # Errors
+/// If the file is a symbolic link, has fewer than 8 bytes, or cannot be read.
 fn read_footer(path: &Path) -> io::Result<(u64, Vec<u8>)> {
     let mut file = open_regular(path, fs::File::options().read(true))?;
     let footer_end = file.metadata()?.len().saturating_sub(8);
@@ -344,7 +356,8 @@ fn read_bytes_at(path: &Path, place: u64, length: usize) -> io::Result<Vec<u8>> 
 }
 
 /// The place of the index in the footer of a Parquet file, which Thrift's compact protocol encodes: the
-/// key, the type of the next field, the length of the value in groups of seven bits, and the value.
+/// key, the type of the next field, the length of the value in groups of seven bits, and the value. `None` if the
+/// footer has no index, or ends within it.
 fn find_index(footer: &[u8]) -> Option<Range<usize>> {
     const TEXT: u8 = 0x18;
     // Neither TOML nor JSON contains this byte, so no other value of the footer has `key` in it.
@@ -372,8 +385,11 @@ pub fn check_settings(id: CellId, settings: &str) -> Result<(), PackError> {
     Ok(())
 }
 
-/// The head and the cells of an index, from its lines without the checksum. The id of each cell must be the hash of its
-/// settings.
+/// The head and the cells of an index, from its lines without the checksum. The rows of the cells are taken to follow
+/// one another in the file, which [`Pack::check`] compares with the file.
+///
+/// # Errors
+/// If a line cannot be read, or the id of a cell is not the hash of its settings.
 fn parse_index(index: &[u8]) -> Result<(PackHead, Vec<PackedCell>), PackError> {
     let mut lines = index.split_inclusive(|byte| *byte == b'\n');
     let first = lines.next().unwrap_or_default();

@@ -1,6 +1,8 @@
 //! The packs of an experiment: which cells they hold, and the rows that were read last.
 //!
-//! *Invariant*: if several packs hold a cell, the one of the highest generation counts.
+//! *Invariant*: if several packs hold a cell, the one of the highest generation counts. A pack is later than another if
+//! its generation is higher. Of packs of one generation, the later one is that whose name is later; where they hold the
+//! same cell, as an interrupted recovery may leave it, its rows are the same.
 
 use super::pack::Pack;
 use super::parquet::TraceRows;
@@ -76,7 +78,8 @@ impl Packs {
         Ok(packs)
     }
 
-    /// Adds a pack that is newer than all others: for each of its cells it counts, and no earlier pack.
+    /// Adds a pack whose generation is at least as high as that of all others: for each of its cells it counts, and no
+    /// pack that was added before.
     pub fn push(&mut self, pack: Pack) {
         let number = self.sound.len() as u32;
         for (index, cell) in (0..).zip(&pack.cells) {
@@ -124,7 +127,8 @@ impl Packs {
         current
     }
 
-    /// The generation for the next packs, with which they count before all existing ones.
+    /// The generation for the next packs, with which they count before all existing ones; damaged packs, whose
+    /// generation is not known, are not considered.
     pub fn next_generation(&self) -> u64 {
         self.sound.iter().map(|pack| pack.head.generation).max().unwrap_or(0).saturating_add(1)
     }
@@ -147,8 +151,9 @@ impl RecentRows {
     /// The number of packs whose rows are held: more than threads read at a time.
     const MOST: usize = 8;
 
-    /// The place for the rows of a pack, which is empty if nobody has read them lately: then the caller fills it, for
-    /// others too. The rows of a pack with a single cell are not held for others, since nobody reads them twice.
+    /// The place for the rows of a pack, or for why they cannot be read. It is empty if nobody has read them lately:
+    /// then the caller fills it, for others too. The rows of a pack with a single cell are not held for others, since
+    /// nobody reads them twice.
     pub fn rows(&self, pack: &Pack) -> SharedRows {
         if pack.cells.len() == 1 {
             return SharedRows::default();

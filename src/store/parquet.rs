@@ -1,4 +1,5 @@
-//! Traces in Parquet, written and read by polars.
+//! Traces in Parquet, written and read by polars, on the thread that asks for it: a forked process, as Python may be,
+//! does not have the threads of polars.
 
 use exactfed_core::federated::Cost;
 use exactfed_runner::manifest::{Metric, Quantity, TimeAverage};
@@ -49,6 +50,9 @@ pub fn select_rows(bytes: &[u8], ranges: &[Range<usize>]) -> PolarsResult<DataFr
 }
 
 /// Adds `rows` below the rows of `all`, which are `None` as long as there are none.
+///
+/// # Errors
+/// If the columns of both differ in number, name or type.
 pub fn append_rows(all: &mut Option<DataFrame>, rows: DataFrame) -> PolarsResult<()> {
     match all {
         None => *all = Some(rows),
@@ -59,7 +63,8 @@ pub fn append_rows(all: &mut Option<DataFrame>, rows: DataFrame) -> PolarsResult
     Ok(())
 }
 
-/// A column of costs: its name, and the part of a cost that it holds, for reading and writing.
+/// A column of costs: its name, and the part of a cost that it holds, for reading and writing. A cost is that of all
+/// rounds of a run up to the round of the row.
 struct CostColumn {
     name: &'static str,
     part: fn(&mut Cost) -> &mut u64,
@@ -133,7 +138,10 @@ pub fn rows_frame(plan: &Plan, cells: &[Done<'_>]) -> PolarsResult<DataFrame> {
     DataFrame::new(rows(cells).count(), all_columns(&plan.experiment, cells))
 }
 
-/// All columns of a pack, with a value for each row of these cells, which belong to this experiment.
+/// All columns of a pack, with a value for each row of these cells, which belong to this experiment; without cells,
+/// empty columns, which have the names and types. The columns `step_size` and `local_steps` say what the manifest
+/// gives: γ and H of the first run that an algorithm combines, or what stands for H, as the batch of mini-batch SGD.
+/// Runs (`replicate`) are numbered from 0 over all instances of a cell.
 fn all_columns(experiment: &str, cells: &[Done<'_>]) -> Vec<Column> {
     let mut columns = vec![
         column("experiment", rows(cells), |_| experiment),
@@ -161,7 +169,8 @@ fn all_columns(experiment: &str, cells: &[Done<'_>]) -> Vec<Column> {
     columns
 }
 
-/// The columns of measured values, null where a trace has none.
+/// The columns of measured values: of metrics, with null where a trace has none; of `theta` (θ_t, d numbers); and of
+/// time averages, which only the last row of a run has.
 fn measured_columns(cells: &[Done<'_>]) -> Vec<Column> {
     let mut columns = vec![number_column("sq_error", cells, |trace| Some(&trace.sq_error))];
     for metric in Metric::ALL {
@@ -195,8 +204,8 @@ fn average_in(trace: &Trace, name: TimeAverage) -> Option<&Vec<f64>> {
     trace.averages.iter().find(|(own, _)| *own == name).map(|(_, value)| value)
 }
 
-/// A column of numbers, which `values` finds in a trace, one per recorded round. Rows without a
-/// number are null.
+/// A column of numbers, which `values` finds in a trace, one per recorded round, or none if the trace lacks them. Rows
+/// without a number are null.
 fn number_column(
     name: &str,
     cells: &[Done<'_>],
@@ -205,8 +214,8 @@ fn number_column(
     column(name, rows(cells), |row| values(row.trace)?.get(row.place).copied())
 }
 
-/// A column of lists, which `value` makes of a trace and the place of a round in it. All rows are
-/// null unless the column `is_measured`.
+/// A column of lists, which `value` makes of a trace and the place of a round in it. If some cell measured the column
+/// (`is_measured`), rows of the other cells have empty lists; else all rows are null.
 fn list_column(
     name: &str,
     cells: &[Done<'_>],
@@ -227,7 +236,10 @@ fn list_column(
 }
 
 /// Checks that a file has the rows of these cells, in this order, and no others. A cell is given by its id and its
-/// number of rows.
+/// number of rows. Only the column of ids is decoded.
+///
+/// # Errors
+/// What is in the place of a cell's rows, or why the file cannot be decoded.
 pub fn check_cells<'a>(
     bytes: &[u8],
     cells: impl IntoIterator<Item = (&'a str, usize)>,
@@ -255,7 +267,7 @@ pub fn decode(bytes: &[u8], columns: Option<Vec<String>>) -> PolarsResult<DataFr
     reader.with_columns(columns).finish()
 }
 
-/// The numbers of a column, null where a row has none; nothing without this column.
+/// The numbers of a column, `None` where a row has none; empty if there is no such column.
 fn numbers_in(frame: &DataFrame, name: &str) -> PolarsResult<Vec<Option<f64>>> {
     match frame.column(name) {
         Ok(column) => Ok(column.f64()?.iter().collect()),
@@ -293,7 +305,11 @@ pub struct TraceRows {
 }
 
 impl TraceRows {
-    /// All rows of a file, in which these optional columns have values.
+    /// Decodes all rows of a file, in which these optional columns have values, as the head of the pack says; the other
+    /// optional columns are not read.
+    ///
+    /// # Errors
+    /// If the file cannot be decoded, or a column is missing or of another type.
     pub fn read(bytes: &[u8], optional: &[String]) -> PolarsResult<Self> {
         let mut columns = vec!["replicate".to_owned(), "round".to_owned(), OUTCOME.to_owned()];
         columns.extend(COSTS.iter().map(|cost| cost.name.to_owned()));
@@ -349,7 +365,7 @@ impl TraceRows {
     }
 
     /// The final values of a measured quantity in the rows of a cell, one per replicate; `None` for a
-    /// replicate that diverged or has no such value.
+    /// replicate that diverged or has no such value. `range` has the indices of the cell's rows in the file.
     pub fn finals(&self, range: Range<usize>, quantity: Quantity) -> Vec<Option<f64>> {
         let values = self.measured_values(quantity);
         let mut finals: Vec<Option<f64>> = Vec::new();
@@ -363,7 +379,7 @@ impl TraceRows {
         finals
     }
 
-    /// The column of a measured quantity; nothing if no cell has it.
+    /// The column of a measured quantity; empty if no cell has it, or the quantity is a cost, which is not measured.
     fn measured_values(&self, quantity: Quantity) -> &[Option<f64>] {
         match quantity {
             Quantity::SqError => &self.sq_error,

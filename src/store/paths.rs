@@ -20,7 +20,8 @@ pub const FAILED: &str = ".failed.toml";
 /// The text between the name of a damaged file and its number.
 pub const DAMAGED: &str = ".damaged-";
 
-/// Whether a text has the form of a cell's id: 16 hexadecimal digits.
+/// Whether a text has the form of a cell's id: 16 hexadecimal digits. Capital letters count too, although no id has
+/// them.
 pub fn is_cell(text: &str) -> bool {
     text.len() == 16 && text.bytes().all(|digit| digit.is_ascii_hexdigit())
 }
@@ -43,13 +44,16 @@ pub fn file_name(path: &Path) -> String {
 /// What a folder contains itself, not in folders below it.
 #[derive(Default)]
 pub struct FolderEntries {
-    /// Paths of its folders, sorted.
+    /// Paths of its folders, sorted. Each path begins with the path of the folder that was listed.
     pub folders: Vec<PathBuf>,
     /// Paths of everything else, sorted: also of symbolic links, wherever they lead.
     pub files: Vec<PathBuf>,
 }
 
 /// Lists a folder; a folder that does not exist has no entries.
+///
+/// # Errors
+/// If the path is that of a file, or the folder cannot be read.
 pub fn contents(folder: &Path) -> Result<FolderEntries, Error> {
     let mut listed = FolderEntries::default();
     let entries = match fs::read_dir(folder) {

@@ -37,8 +37,9 @@ pub struct CellFactsRow {
     pub axes: Leaves,
 }
 
-/// The rows of a portion in the order of its cells, with the columns of `schema`: columns of packs, columns of facts,
-/// and the columns of `axes`.
+/// The rows of a portion in the order of its cells ([`PortionCell::place`]), with the columns of `schema`: columns of
+/// packs, columns of facts, and the columns of `axes`. Each cell is in one of the `parts`; a cell that could not be
+/// read is in none.
 ///
 /// # Errors
 /// If a column of the packs is not of the type that `schema` gives it.
@@ -91,7 +92,7 @@ pub fn join_parts(
     DataFrame::new(sorted.height(), columns)
 }
 
-/// The columns of facts but the axes, with one row per cell.
+/// The columns of facts but the axes, with one row per cell; without cells, empty columns of the same types.
 fn facts_columns(cells: &[CellFactsRow]) -> Vec<Column> {
     vec![
         column("label", cells, |cell| cell.label.as_str()),

@@ -1,7 +1,7 @@
 //! Recovery: removes the leftovers of an interrupted run, and quarantines damaged results.
 //!
-//! *Invariant*: only files that were never complete, and rows of cells that a later pack holds, are
-//! removed; damaged files are renamed. Whoever recovers an experiment holds its lock.
+//! *Invariant*: only files that were never complete, and rows of cells that a later pack (of a higher generation, or
+//! with the same rows) holds, are removed; damaged files are renamed. Whoever recovers an experiment holds its lock.
 
 use super::folder::Store;
 use super::packs::{DamagedFile, Packs};
@@ -12,8 +12,8 @@ use std::path::{Path, PathBuf};
 
 impl Store {
     /// Removes files that were being written and results that were replaced, and quarantines files
-    /// that are not as they were written. Returns, for each quarantined file, what is wrong with it and
-    /// its new path.
+    /// that are not as they were written: from then on their cells are missing, and a run computes them again. Returns,
+    /// for each quarantined file, what is wrong with it and its new path. The caller holds the lock of the experiment.
     ///
     /// # Errors
     /// If a file cannot be read, renamed or removed, or the path of the experiment has a symbolic link in it.
@@ -76,8 +76,8 @@ impl Store {
     }
 }
 
-/// Quarantines a damaged file: renames it to `<name>.damaged-<n>` with the first number n that is free, and returns its
-/// new path.
+/// Quarantines a damaged file: renames it to `<name>.damaged-<n>` with the first number n from 1 that is free, and
+/// returns its new path. No reader takes a file of such a name for results.
 fn rename_damaged(path: &Path) -> Result<PathBuf, Error> {
     let name = file_name(path);
     let mut number = 1_u64;

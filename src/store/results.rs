@@ -16,8 +16,9 @@ use exactfed_runner::files::{Error, error};
 use exactfed_runner::plan::CellId;
 
 impl Store {
-    /// The number of cells in the folder that have results, whose rows are not checked. An experiment whose packs
-    /// cannot be read counts as having none.
+    /// The number of cells in the folder that have results, whose rows are not checked: `submit --wait` shows it as
+    /// progress. An experiment of which the index of a pack is damaged counts as having none; 0 also if the folder
+    /// cannot be listed.
     pub fn count(&self) -> usize {
         let Ok(listing) = self.listing() else { return 0 };
         let mut count = 0;
@@ -29,6 +30,8 @@ impl Store {
 }
 
 impl Results for Store {
+    /// The record of a cell and its traces, one per replicate, which were checked against the digest in the index;
+    /// `None` if it has no results.
     fn read(&self, experiment: &str, id: &str) -> Result<Option<StoredCell>, Error> {
         let Some(found) = self.packs(experiment)?.find(id)? else { return Ok(None) };
         let traces = self.with_rows(&found, |rows, _| found.pack.traces(rows, found.index))??;
@@ -36,12 +39,14 @@ impl Results for Store {
         Ok(Some(StoredCell { record, traces }))
     }
 
+    /// Why the last run of a cell failed, also if results of an earlier run count; `None` if it did not fail.
     fn failure(&self, experiment: &str, id: &str) -> Result<Option<String>, Error> {
         Ok(self.failed(experiment, id)?.map(|failed| failed.reason))
     }
 
     /// The order in which the cells with these ids are in the files, as indices into `ids`: reading them in this order
-    /// reads each file once.
+    /// reads each file once. Cells without results come first; where packs cannot be listed, the order is that of
+    /// `ids`.
     fn reading_order(&self, experiment: &str, ids: &[&str]) -> Vec<usize> {
         let mut order: Vec<usize> = (0..ids.len()).collect();
         if !ids.is_empty()
@@ -52,8 +57,9 @@ impl Results for Store {
         order
     }
 
-    /// Each id once, also where several packs hold the cell; none if the experiment has no folder. Checks the indexes
-    /// of packs, and not their rows, which may be damaged.
+    /// The sorted ids of all cells with results, each once, also where several packs hold the cell; none if the
+    /// experiment has no folder. Checks the indexes of packs, and not their rows, which may be damaged. A single pack
+    /// with a damaged index makes it an error.
     fn ids(&self, experiment: &str) -> Result<Vec<CellId>, Error> {
         let packs = self.packs(experiment)?;
         if let Some(damaged) = packs.damaged.first() {
@@ -64,15 +70,19 @@ impl Results for Store {
         Ok(ids)
     }
 
+    /// Forgets which packs the experiment has; the next reader opens them again.
     fn release(&self, experiment: &str) {
         self.forget_packs(experiment);
     }
 
+    /// The settings of a cell whose hash is its id, from the index of its pack; an error if it has no results.
     fn settings(&self, experiment: &str, id: &str) -> Result<toml::Table, Error> {
         let CellInPack { pack, index } = self.find(experiment, id)?;
         pack.read_line(index)?.settings().map_err(|e| error(&pack.path, e))
     }
 
+    /// The programs that were stored with a cell of a custom algorithm, one per instance. None also if the cell has no
+    /// results or they cannot be read, since programs can be made again.
     fn programs(&self, experiment: &str, id: &str) -> Vec<Traced> {
         let Ok(CellInPack { pack, index }) = self.find(experiment, id) else { return Vec::new() };
         pack.read_line(index).map_or_else(|_| Vec::new(), |line| line.programs)

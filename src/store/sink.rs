@@ -31,7 +31,8 @@ pub enum Sink<'a> {
 type BatchedParquet<'a> = polars::io::parquet::write::BatchedWriter<BufWriter<&'a mut File>>;
 
 impl<'a> Sink<'a> {
-    /// Begins a file with these columns. CSV has no place for `metadata`, which are left out.
+    /// Begins a file with these columns, which all rows that are added must have, in this order. CSV has no place for
+    /// `metadata`, keys with values, which are left out.
     pub fn new(
         file: &'a mut File,
         format: ExportFormat,
@@ -75,7 +76,7 @@ impl<'a> Sink<'a> {
         }
     }
 
-    /// Writes the rows of the last group, and the end of the file.
+    /// Writes the rows of the last group, and the end of the file, without which no reader takes it for Parquet.
     pub fn finish(self) -> Result<(), Box<dyn Error>> {
         match self {
             Self::Parquet(mut writer, waiting) => {
@@ -91,7 +92,7 @@ impl<'a> Sink<'a> {
 }
 
 /// Writes rows as lines of CSV: numbers with all their digits, nulls as empty fields, lists as numbers with spaces
-/// between, and texts so that no spreadsheet takes them for formulas.
+/// between, and texts so that no spreadsheet takes them for formulas: with a `'` before a text that would begin one.
 fn write_lines<W: Write>(
     frame: &DataFrame,
     writer: &mut csv::Writer<W>,

@@ -18,8 +18,13 @@ use polars_parquet_format::thrift::protocol::TCompactInputProtocol;
 use std::fmt::Display;
 use std::io::Cursor;
 
-/// Reads the columns of a Parquet file: numbers of any kind as f64, text as text, and truth values as
-/// 1 and 0.
+/// Reads the columns of a Parquet file, in their order: numbers of any kind as f64, text as text, and truth values as
+/// 1 and 0. Commands and Python pass this function to manifests as the reader of data files, since the crate that reads
+/// manifests does not depend on polars.
+///
+/// # Errors
+/// If a value is missing, a column has another type, a whole number is beyond 2^53, or the file is damaged or announces
+/// more bytes than it may unpack to (`MOST_TIMES` and `SMALL` below).
 pub fn read(bytes: Vec<u8>) -> Result<Contents, ContentError> {
     let most = (bytes.len() as u64).saturating_mul(MOST_TIMES);
     read_within(&bytes, most.clamp(SMALL, MOST_BYTES))
@@ -68,6 +73,7 @@ fn read_column(
         }
     };
     let damaged = |what: &str| invalid(format!("it is damaged: in column `{name}`, {what}"));
+    // Texts that the file stores as entries of a dictionary are decoded to plain texts.
     let is_nullable = true;
     let plain_field = ArrowField::new(name.clone(), kind.clone(), is_nullable);
     for group in &metadata.row_groups {
@@ -95,7 +101,7 @@ fn read_column(
     Ok(column)
 }
 
-/// The error of a row without a value in the column of this name.
+/// The error of a row, numbered from 0 over the whole file, without a value in the column of this name.
 fn missing_value(name: &str, row: usize) -> ContentError {
     invalid(format!("row {row}, column `{name}`: {MISSING}"))
 }
@@ -125,7 +131,12 @@ fn type_name(kind: &ArrowDataType) -> String {
     }
 }
 
-/// Appends the values of `part` to the column called `name`, whose type `column` has.
+/// Appends the values of `part`, some successive rows of the file, to the column called `name`. `column` is of numbers
+/// or of texts, as [`read_column`] has found the type of the column in the file to be, and holds the rows before
+/// `part`.
+///
+/// # Errors
+/// If a value is missing or is a whole number beyond 2^53, or `part` has another type than `column`.
 fn append_array(part: &dyn Array, name: &str, column: &mut Column) -> Result<(), ContentError> {
     use ArrowDataType::*;
     let before = column.len();
@@ -134,6 +145,7 @@ fn append_array(part: &dyn Array, name: &str, column: &mut Column) -> Result<(),
     }
     let numbers = match column {
         Column::Numbers(numbers) => numbers,
+        // Long numbers, which are texts, come from CSV files alone: here they are refused below.
         Column::LongNumbers(texts) | Column::Text(texts) => {
             let part =
                 part.as_any().downcast_ref::<Utf8ViewArray>().ok_or_else(|| invalid(OTHER_TYPE))?;
@@ -173,6 +185,7 @@ const OTHER_TYPE: &str = "it is damaged: the type of a column changes";
 
 /// A whole number of a column that double precision cannot tell from its neighbours, and the row in which it is.
 struct Inexact {
+    /// Counted from 0 over the whole file.
     row: usize,
     value: String,
 }
@@ -182,14 +195,16 @@ fn is_exact(size: u64) -> bool {
     size <= 1 << f64::MANTISSA_DIGITS
 }
 
-/// Appends the numbers of `part`, which are of type `T` and which `widen` converts. Where `widen` returns `None`, the
-/// number is refused.
+/// Appends the numbers of `part`, which are of type `T` and of which none is missing, as `widen` converts them. Where
+/// `widen` returns `None`, the number is refused.
+///
+/// # Panics
+/// If the numbers are of another type.
 fn extend_numbers<T: NativeType>(
     to: &mut Vec<f64>,
     part: &dyn Array,
     widen: impl Fn(T) -> Option<f64>,
 ) -> Result<(), Inexact> {
-    // The caller chose `T` by the type of the array.
     let part = part.as_any().downcast_ref::<PrimitiveArray<T>>().expect("it has this type");
     for x in part.values_iter() {
         let Some(number) = widen(*x) else {
@@ -244,7 +259,7 @@ struct AnnouncedSizes<'a> {
 }
 
 impl AnnouncedSizes<'_> {
-    /// Adds `count` values of `each` bytes.
+    /// Adds `count` values of `each` bytes to what the file has announced so far.
     ///
     /// # Errors
     /// If the file then announces more than the limit.

@@ -89,8 +89,8 @@ struct ShapeTime {
 
 impl ShapeTime {
     /// Runs the first rounds of a cell and encodes as many rows as its results have, up to
-    /// [`MOST_ROWS`]; nothing is written. `None` if a round of these fails or
-    /// diverges, or the rows cannot be encoded.
+    /// [`MOST_ROWS`]; nothing is written. It is called on a pool of one thread, since it times the thread. `None` if a
+    /// round of these fails or diverges, no run of the cell is missing, or the rows cannot be encoded.
     fn measure(plan: &Plan, prepared: &Prepared<'_>) -> Option<Self> {
         let cell = prepared.cell;
         let MeasuredTask { time, trace } = prepared.measure()?;
@@ -169,7 +169,8 @@ impl CellTimes {
     }
 
     /// Measures a prepared cell of each shape of these cells, where there is one, as long as
-    /// [`MOST_TIME`] lasts.
+    /// [`MOST_TIME`] lasts; shapes whose round takes more than [`MOST_OPERATIONS`] are left out. Cells of all other
+    /// shapes have times that are scaled ([`Self::seconds`]).
     pub fn measure(plan: &Plan, cells: &[&Cell], prepared: &[Prepared<'_>]) -> Self {
         let mut times = Self::default();
         // On several threads runs would go in parallel, and a time would not be of one run.
@@ -226,7 +227,8 @@ impl CellTimes {
         Some(of_operation * operations(&cell.identity) as f64)
     }
 
-    /// The seconds of these cells on so many threads; `None` where a cell [has no time](Self::seconds).
+    /// The seconds of these cells on so many threads, if all threads are busy to the end; `None` where a cell
+    /// [has no time](Self::seconds).
     pub fn total<'c>(&self, cells: impl Iterator<Item = &'c Cell>, threads: usize) -> Option<f64> {
         let seconds = cells.map(|cell| self.seconds(cell)).sum::<Option<f64>>()?;
         Some(seconds / threads as f64)
@@ -247,8 +249,9 @@ impl CellTimes {
     }
 }
 
-/// The seconds of each cell of a plan on so many threads, for `Plan.frame` of Python; all are `None`
-/// where an instance cannot be built or no cell can be measured.
+/// The seconds of each cell of a plan on so many threads (its seconds on one thread, divided by their number), in the
+/// order of the plan, for `Plan.frame` of Python; all are `None` where an instance cannot be built or no cell can be
+/// measured.
 pub fn seconds_of_cells(plan: &Plan, threads: usize) -> Vec<Option<f64>> {
     let cells: Vec<&Cell> = plan.cells.iter().collect();
     let Ok(times) = CellTimes::of_cells(plan, &cells) else { return vec![None; cells.len()] };

@@ -33,7 +33,8 @@ pub fn run(args: &Args) -> Result<Code, Failure> {
 }
 
 /// Checks what making a plan does not: that the instances of its cells and frontiers can be built, and fit in
-/// memory. Prints warnings about what is allowed but may not be meant.
+/// memory; the instances are dropped again. Prints warnings on standard error about what is allowed but may not be
+/// meant.
 ///
 /// # Errors
 /// All that is wrong with the cells and the frontiers.

@@ -22,7 +22,7 @@ const SHIPPED: &str = "exactfed.algorithms";
 /// since anybody may have written it. A manifest that is wrong otherwise is no error here.
 ///
 /// # Errors
-/// The entries of `python` that cannot be loaded.
+/// The entries of `python` that cannot be loaded: all of them where this program runs no Python.
 pub fn load_python(source: &Source) -> Result<(), Rejected> {
     // What is wrong with the manifest is found when it is read.
     let Ok(root) = parse(source) else { return Ok(()) };
@@ -82,8 +82,9 @@ pub fn code_of_all(plans: &[Plan], named: &[PathBuf]) -> std::io::Result<BTreeSe
     code.chain(named.iter().cloned()).map(absolute).collect()
 }
 
-/// Refuses to run these cells of a plan if one is of an algorithm in Python whose code is not loaded; the
-/// failure names the algorithm at its place in the manifest.
+/// Refuses to run these cells of a plan if one is of an algorithm in Python whose code is not loaded: such a cell has a
+/// plan, since results keep the description of its algorithm. The failure names the algorithm at its place in the
+/// manifest.
 pub fn require_code(plan: &Plan, cells: &[&Cell]) -> Result<(), Failure> {
     // By the entry of the algorithm, of which there may be many cells.
     let mut found: BTreeMap<String, String> = BTreeMap::new();
@@ -109,7 +110,8 @@ pub fn no_code(kind: &str) -> String {
 /// Loads from these files of Python (`--run-code`) the algorithms of stored cells and of frontiers that have no
 /// code here. Of a file only those statements run that are part of the source which the results keep of such an
 /// algorithm: the hash in the ids of the cells vouches for that source. `plans` come from the results, with
-/// the sorted ids of the stored cells. Returns a line for each part of the files that was left out.
+/// the sorted ids of the stored cells; they were made without the code, so that callers plan once more afterwards.
+/// Returns a line for each part of the files that was left out.
 ///
 /// # Errors
 /// The first file that cannot be loaded.

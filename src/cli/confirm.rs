@@ -32,8 +32,9 @@ pub struct NotConfirmed {
     hint: &'static str,
 }
 
-/// Asks whether to run these missing cells, if they are more than [`MOST_CELLS`] or take longer than
-/// [`MOST_SECONDS`]; else it returns at once.
+/// Asks on the terminal whether to run these missing cells, if they are more than [`MOST_CELLS`] or take longer than
+/// [`MOST_SECONDS`] on so many threads; else it returns without a question. The caller has found that `--yes` is not
+/// given.
 ///
 /// # Errors
 /// If an instance cannot be built, to be measured; if the answer is no; or if there is no terminal to
@@ -58,8 +59,8 @@ pub fn may_exceed<'c>(cells: impl Iterator<Item = &'c Cell>, seconds: f64, threa
     all as f64 * SLOWEST_OPERATION / threads as f64 > seconds
 }
 
-/// Whether all cells that `following` from results lists may take long enough for a question, so that
-/// it is worth measuring them.
+/// Whether all cells that `following` lists, which follow from results, may take long enough for a question, so that
+/// it is worth measuring them; where not, no question is needed.
 pub fn may_need_question(following: &[Cell], threads: usize) -> bool {
     may_exceed(following.iter(), SHORT_SECONDS, threads)
 }
@@ -77,8 +78,8 @@ pub struct PlannedTime {
 }
 
 impl PlannedTime {
-    /// The time of a plan's candidates, whether they were run or not, and of the fresh runs; `None` if
-    /// `times` has no time of one of these cells, since no cell could be measured.
+    /// The time of a plan's listed candidates, whether they were run or not, and of the fresh runs, on so many threads;
+    /// `None` if `times` has no time of one of these cells, since no cell could be measured.
     pub fn new(plan: &Plan, times: &CellTimes, threads: usize) -> Option<Self> {
         let groups = plan.possible_evaluations();
         // A group is an algorithm at a grid point. Its best candidate is run afresh and, where several
@@ -146,7 +147,7 @@ pub fn duration(seconds: f64) -> String {
     }
 }
 
-/// Asks a question on the terminal; `refused` is what became of the cells if the answer is no.
+/// Asks a question on the terminal; `refused` is what became of the cells if the answer is no, for the message.
 ///
 /// # Errors
 /// If the answer is no, or there is no terminal to ask on.
@@ -161,8 +162,8 @@ fn asked(question: &str, refused: &'static str) -> Result<(), NotConfirmed> {
     Err(NotConfirmed { question: question.to_owned(), outcome, hint: "" })
 }
 
-/// The question about this many cells, which take so many seconds on so many threads; `None` if no
-/// confirmation is needed.
+/// The question about this many cells, which take so many seconds on so many threads, without the words "Run them?";
+/// `None` if no confirmation is needed.
 fn question(cells: usize, seconds: f64, threads: usize) -> Option<String> {
     let long = seconds > MOST_SECONDS;
     let time = if long {

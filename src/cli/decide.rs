@@ -83,7 +83,7 @@ pub fn decide(
         for (plan, looks) in plans.iter_mut().zip(&mut open) {
             looks.skip_stored(plan, &by)?;
         }
-        // The replicates of the look before, whose runs are the first of this one; none at the first look.
+        // The replicates of the look before, whose runs are the first of this one; no entry at the first look.
         let earlier = plans.iter().zip(&open).filter_map(|(plan, looks)| {
             Some((plan.experiment.clone(), looks.all[looks.next.checked_sub(1)?].replicates))
         });
@@ -146,6 +146,7 @@ impl OpenLooks {
         if most.is_some_and(|most| most > MAX_REPLICATES) {
             return Err(refuse(format!("--max-replicates must be at most {MAX_REPLICATES}")));
         }
+        // These are looks of which one is at the manifest's number of replicates.
         let recorded = planned_looks(&plan, store)?;
         let planned = match (recorded, most) {
             (Some(Looks { most: planned, .. }), Some(most)) if most != planned => {
@@ -200,10 +201,10 @@ impl OpenLooks {
         Ok(())
     }
 
-    /// Takes the looks whose cells have all their results already, as after an interruption, and replaces
-    /// `plan` by the plan of the first look that is not skipped. The last look that is needed is not skipped
-    /// even if its results are there: only a run stores its plan as the plan of the experiment. With
-    /// `--force` no look is skipped.
+    /// Takes the recorded looks whose cells have all their results already, as after an interruption: judges and
+    /// reports the claims without a run, and replaces `plan` by the plan of the first look that is not skipped. The
+    /// last look that is needed is not skipped even if its results are there: only a run stores its plan as the plan of
+    /// the experiment. With `--force` no look is skipped.
     fn skip_stored(&mut self, plan: &mut Plan, by: &Judging<'_>) -> Result<(), Failure> {
         while self.is_recorded && !by.options.force && self.next + 1 < self.all.len() {
             let store = Store::open(&by.options.out)?;
@@ -230,13 +231,15 @@ impl OpenLooks {
     }
 
     /// Judges the claims at the look that is next, notes which are decided, and returns how many are open:
-    /// no look has decided them, and more replicates may.
+    /// no look has decided them, and more replicates may. `plan` has the replicates of this look, and its cells have
+    /// results. A claim that an earlier look has decided stays decided.
     fn judge(&mut self, plan: &Plan, by: &Judging<'_>) -> Result<usize, Failure> {
         // A new store: an open one remembers the packs that it has seen.
         let store = Store::open_existing(&by.options.out)?;
         let cells: Vec<&Cell> = plan.cells.iter().collect();
         memory::fits_instances(plan, &cells)?;
         let level = self.all[self.next].level;
+        // The first plan gives the claims their texts, and the second one says which cells are read.
         let claims = by.pool.install(|| judged_once(plan, plan, &store, level))?;
         let is_open = |(claim, decided): (&JudgedClaim<'_>, &mut bool)| {
             *decided |= claim.is_decided();
@@ -245,13 +248,14 @@ impl OpenLooks {
         Ok(claims.iter().zip(&mut self.decided).map(is_open).filter(|open| *open).count())
     }
 
-    /// Goes on to the look after this one and returns the plan with its number of replicates.
+    /// Goes on to the look after this one, which there must be, and returns the plan with its number of replicates.
     fn advance(&mut self, plan: &Plan) -> Result<Plan, Failure> {
         self.next += 1;
         Ok(plan.with_replicates(self.all[self.next].replicates)?)
     }
 
-    /// Tells the follower how many claims are open at this look, and what comes next.
+    /// Tells the follower, unless `--quiet` is set, how many claims are open at the look that was judged last, and what
+    /// comes next.
     fn report(&self, plan: &Plan, open: usize, by: &Judging<'_>) {
         let name = &plan.experiment;
         let looks = self.all.len();

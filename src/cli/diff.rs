@@ -58,7 +58,8 @@ enum DiffFormatName {
 /// The classes of changes that make the exit code 1 by default.
 pub const FAIL_ON: &str = "worse,diverged,failed,claims";
 
-/// The names of the files of an experiment's report that are compared.
+/// The names of the files of an experiment's report that are compared: the record of its settings and verdicts, and the
+/// final errors of its cells.
 pub const RECORDS: [&str; 2] = [record::RECORD, record::FINALS];
 
 /// The most changed cells whose charts are drawn on a page.
@@ -123,7 +124,8 @@ pub fn compare_sides(
 
 impl Compared {
     /// A comparison of two sides for which there are neither results nor pages, as in the history of reports:
-    /// charts then show final errors and no curves. It fails if a class of `failing` occurs in it.
+    /// charts then show final errors and no curves, and link to no pages. It fails if a class of `failing` occurs in
+    /// it.
     pub fn of_reports(comparison: Comparison, failing: Vec<Class>) -> Self {
         let fails = failing.into_iter().map(|c| (c, comparison.count(c))).filter(|(_, n)| *n > 0);
         let fails = fails.collect();
@@ -138,7 +140,8 @@ impl Compared {
         Ok(pages::render(&self.comparison, &self.fails, format)?)
     }
 
-    /// The exit code of `diff`: whether there was anything to compare, and whether it fails.
+    /// The exit code of `diff`: [`Code::NotComparable`] if there was nothing to compare, [`Code::Refuted`] if the
+    /// comparison fails, and else [`Code::Done`].
     pub fn code(&self) -> Code {
         if self.comparison.is_empty() {
             Code::NotComparable
@@ -299,7 +302,8 @@ pub fn revision_name(name: &str, commit: &str, folder: &str) -> String {
     format!("{name} (git revision, commit {commit}, {folder}/)")
 }
 
-/// A side called `full_name` from the files of reports, each with its path and text; errors call it `name`.
+/// A side called `full_name` from the files of reports ([`RECORDS`]), each with its path, whose folder is the name of
+/// its experiment, and its text; errors call the side `name`. It has neither a results folder nor pages.
 ///
 /// # Errors
 /// If the record of an experiment cannot be read.
@@ -320,7 +324,10 @@ fn reports(
 }
 
 /// The texts of all files in a folder and the folders below it that reports are compared by ([`RECORDS`]),
-/// each with its path relative to the folder, with `/` on every system.
+/// each with its path relative to the folder, with `/` on every system. Empty if it is no folder of reports.
+///
+/// # Errors
+/// If a folder or one of these files cannot be read, or one is no text.
 fn gather(root: &Path) -> Result<Vec<(String, record::FileText)>, Error> {
     let mut open = vec![root.to_owned()];
     let mut found = Vec::new();

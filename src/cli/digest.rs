@@ -21,7 +21,8 @@ pub struct Args {
 }
 
 /// The command `digest`: prints a line `id digest` for each stored cell, sorted, so that two results folders are
-/// compared by comparing texts. A cell that occurs in several experiments has one line.
+/// compared by comparing texts. A cell that occurs in several experiments has one line. Damaged cells set the code
+/// [`Code::SomeFailed`].
 pub fn run(args: &Args) -> Result<Code, Failure> {
     let store = Store::open_existing(&args.results)?;
     let mut lines = BTreeSet::new();

@@ -62,7 +62,7 @@ pub fn run(args: &Args) -> Result<Code, Failure> {
     Ok(Code::SomeFailed)
 }
 
-/// The format that the ending of a file's name asks for.
+/// The format that the ending of a file's name asks for; an error if it is neither `.parquet` nor `.csv`.
 fn format(file: &Path) -> Result<ExportFormat, Failure> {
     match file.extension().and_then(|e| e.to_str()) {
         Some("parquet") => Ok(ExportFormat::Parquet),

@@ -108,12 +108,12 @@ fn commit_id(revision: &str) -> Result<String, Error> {
     git::commit(if revision.is_empty() { "HEAD" } else { revision }, "no")
 }
 
-/// Adds a commit with this number to the history. `files` has, by path, the object ids of the commit before,
-/// and only experiments with a file that has another object id now are read. Returns the object ids of this
-/// commit by path, for the next call. `folder` is the folder of the reports.
+/// Adds a commit with this number to the history. `files` has, by path, the object ids of the commit before (none
+/// before the first commit), and only experiments with a file that has another object id now are read. Returns the
+/// object ids of this commit by path, for the next call. `folder` is the folder of the reports.
 ///
 /// # Errors
-/// If git cannot be run, or does not give the files.
+/// If git cannot be run, or does not give the files. A file that is no record is noted in the history.
 fn add_commit(
     history: &mut History,
     number: usize,
@@ -126,7 +126,7 @@ fn add_commit(
     now.retain(|(path, _)| path == table);
     now.extend(git::listing(&commit.id, folder, &RECORDS)?);
     let now: BTreeMap<String, String> = now.into_iter().collect();
-    // The table of benchmarks has the name of no experiment.
+    // The folder of a file is the name of its experiment; the table of benchmarks, without a folder, has none.
     let experiment = |path: &str| path.rsplit_once('/').map_or("", |(folder, _)| folder).to_owned();
     let differs = |path: &&String| files.get(*path) != now.get(*path);
     let changed: BTreeSet<String> =
@@ -149,6 +149,7 @@ fn add_commit(
         }
     }
     let read = record::experiments(texts);
+    // `None` stands for an experiment whose files the commit has removed.
     let mut found: BTreeMap<_, _> = changed.into_iter().map(|gone| (gone, None)).collect();
     found.extend(read.into_iter().map(|(experiment, read)| (experiment, Some(read))));
     history.push(number, commit, revision_name(&name, &name, folder), found);

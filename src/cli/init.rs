@@ -89,8 +89,8 @@ struct Dialogue<'a> {
 }
 
 impl Dialogue<'_> {
-    /// Asks a question and returns what `check` makes of the answer. A wrong answer is reported and the
-    /// question asked again, up to [`ATTEMPTS`] times.
+    /// Asks a question and returns what `check` makes of the answer, which is trimmed and may be empty. A wrong answer
+    /// is reported and the question asked again, up to [`ATTEMPTS`] times.
     ///
     /// # Errors
     /// If there is no answer, or the last attempt is wrong too.

@@ -66,7 +66,7 @@ impl Interrupt {
     }
 
     /// Does work that writes nothing, and returns what it returns. A signal that came before or comes meanwhile ends
-    /// the process immediately.
+    /// the process immediately, with [`Code::Interrupted`]; a value of [`Self::by_request`] only does the work.
     pub fn immediately<T>(&self, work: impl FnOnce() -> T) -> T {
         self.immediate.store(true, Ordering::SeqCst);
         if self.is_requested() && self.exits {
@@ -77,9 +77,9 @@ impl Interrupt {
         done
     }
 
-    /// Does work that polls [`Interrupt::stop`], and returns what it returns. If the work has not ended
-    /// [`PATIENCE`] after a signal, another thread calls `last`, which stores what is complete, and ends the
-    /// process.
+    /// Does work that polls [`Interrupt::stop`], and returns what it returns. If the work has not ended [`PATIENCE`]
+    /// after a signal, another thread calls `last`, which stores what is complete, while the work still goes on, and
+    /// ends the process. A value of [`Self::by_request`] only does the work, and never calls `last`.
     pub fn in_time<T>(&self, last: impl FnOnce() + Send, work: impl FnOnce() -> T) -> T {
         if !self.exits {
             return work();

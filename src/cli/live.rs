@@ -80,8 +80,8 @@ fn report_failure(failure: Failure, status: &RunStatus) -> Code {
     failure.code
 }
 
-/// Writes the final pages of a run that ended with this code, and returns the exit code of the command. A
-/// failed run takes precedence over claims that the pages refute.
+/// Writes the final pages of a run that ended with this code, and returns the exit code of the command. It is also
+/// called, in another thread than the run, when the process is about to end during a round.
 fn conclude(code: Code, pages: &LivePages<'_>, status: &RunStatus) -> Code {
     status.enter(Phase::Reporting);
     let judged = pages.write_final().unwrap_or_else(|failure| report_failure(failure, status));

@@ -66,7 +66,8 @@ impl Manifests {
         Ok(plans)
     }
 
-    /// The plan of one of the files, with the overrides of the command line.
+    /// The plan of one of the files, with the overrides of the command line, the last of which is that of
+    /// `--replicates`.
     fn plan(&self, file: &Path) -> Result<Plan, Failure> {
         let replicates = self.replicates.map(|r| format!("replicates={r}"));
         let overrides = self.overrides.iter().cloned().chain(replicates).collect();
@@ -75,8 +76,9 @@ impl Manifests {
     }
 }
 
-/// The plan of a manifest, with the algorithms of the Python code that it names. The texts in it that state
-/// results, such as its finding, are checked too, so that a mistake shows before the runs.
+/// The plan of a manifest, with the algorithms of the Python code that it names, which is loaded, and with all others
+/// that this process has registered. The texts in it that state results, such as its finding, are checked too, so that
+/// a mistake shows before the runs.
 ///
 /// # Errors
 /// Everything that is wrong with the manifest.

@@ -9,14 +9,15 @@ use std::fs::read_to_string;
 use std::path::Path;
 
 /// Refuses cells of a plan whose instances do not fit in the available memory together; for commands
-/// that build instances and run nothing.
+/// that build instances and run nothing. Nothing is refused where the system does not report the available memory.
 pub fn fits_instances(plan: &Plan, cells: &[&Cell]) -> Result<(), Failure> {
     check_fit(&[(plan, of_instances(cells))], available())
 }
 
 /// Refuses to run these cells, of several plans, on so many threads if they do not fit in memory: the
 /// instances of all plans, and the runs of the plan whose runs need most. `most` is the number of bytes
-/// that they may take; by default what is available.
+/// that they may take; by default what is available, if the system reports it. The failure is about the manifest of the
+/// plan with the largest part.
 pub fn fits(all: &[Cells<'_>], threads: usize, most: Option<f64>) -> Result<(), Failure> {
     let need = |cells: &Vec<_>| [of_instances(cells), of_runs(cells, threads)].concat();
     let needs: Vec<_> = all.iter().map(|(plan, cells)| (*plan, need(cells))).collect();
@@ -24,8 +25,8 @@ pub fn fits(all: &[Cells<'_>], threads: usize, most: Option<f64>) -> Result<(), 
 }
 
 /// Refuses plans that need more than `most` bytes together, each with the parts of memory that it needs;
-/// the message is about the largest part, at the setting that makes it large. `None` refuses nothing,
-/// since the available memory is not known.
+/// the message is about the largest part, at the setting that makes it large. A part whose setting is one of a problem
+/// is of an instance, and any other of runs. `None` refuses nothing, since the available memory is not known.
 fn check_fit(needs: &[(&Plan, Vec<MemoryPart>)], most: Option<f64>) -> Result<(), Failure> {
     // Plans run one after the other, but all their instances are built first.
     let is_instance = |part: &&MemoryPart| part.key.starts_with("problem.");
@@ -80,8 +81,8 @@ pub fn parse_size(text: &str) -> Result<f64, SizeError> {
     }
 }
 
-/// The memory that this process may still use, if the system reports it: the available
-/// memory, or less if a limit applies to its control group or to itself.
+/// The bytes of memory that this process may still use: the available memory of the machine, or less if a limit applies
+/// to its control group or to itself. `None` if the system reports none of these, as outside of Linux.
 fn available() -> Option<f64> {
     let memory = read_to_string("/proc/meminfo").ok();
     let free =

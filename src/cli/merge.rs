@@ -95,9 +95,9 @@ pub fn run(args: &Args) -> Result<Code, Failure> {
     Ok(if complete { Code::Done } else { Code::SomeFailed })
 }
 
-/// The lines of the expected cells (`id` or `experiment/id`, with their numbers) that have no sound results in
-/// the folder `out` after the merge: every file is read from the disk and checked again, since the caller may
-/// remove the merged folders.
+/// The lines of the expected cells (`id` or `experiment/id`, with the numbers of the lines) that have no sound results
+/// in the folder `out` after the merge: every file is read from the disk and checked again, since the caller may remove
+/// the merged folders. A line with an id alone is about a cell of any experiment.
 fn missing<'a>(expected: &'a [(usize, String)], out: &Path) -> Result<Vec<&'a str>, Failure> {
     let store = Store::open(out)?;
     let names: Vec<String> = if expected.is_empty() || !out.is_dir() {
@@ -180,8 +180,8 @@ fn check_mixable(sources: &MergeSources<'_>, folders: &[Store]) -> Result<(), Fa
     if wrong.is_empty() { Ok(()) } else { Err(Failure::input(wrong.join("\n"))) }
 }
 
-/// In what two manifests of an experiment differ, in words: the number of the first line of the text that differs, the
-/// overrides of the command line, and the data files.
+/// In what two manifests of an experiment, which do not mean the same, differ, in words: the number of the first line
+/// of the text that differs, the overrides of the command line, and the data files.
 fn difference(a: &Source, b: &Source) -> String {
     let mut parts = Vec::new();
     if let Some(line) = a.text.lines().zip(b.text.lines()).position(|(a, b)| a != b) {

@@ -31,7 +31,7 @@ pub struct NameError {
 }
 
 /// The name of a manifest's experiment: its path below the last folder called `experiments`
-/// or, if there is none, the file name, without `.toml`.
+/// or, if there is none, the file name, in both cases without the ending. The parts are joined by `/` on every system.
 ///
 /// # Errors
 /// If the rule does not allow that name.

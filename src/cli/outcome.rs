@@ -27,7 +27,7 @@ pub enum Code {
 
 impl Code {
     /// The code of a command of two parts, `self` and then `other`: the code of the second part, or that of
-    /// the first if the second is [`Self::Done`].
+    /// the first if the second is [`Self::Done`]. Callers put the part whose code takes precedence second.
     pub fn and(self, other: Self) -> Self {
         if other == Self::Done { self } else { other }
     }
@@ -41,7 +41,7 @@ pub struct Failure {
     pub message: String,
     /// The exit code.
     pub code: Code,
-    /// What is wrong with the manifest, if that is why.
+    /// What is wrong with the manifest, if that is why: the message says it too; exceptions in Python have its entries.
     pub rejected: Option<Box<Rejected>>,
 }
 
@@ -51,8 +51,8 @@ impl Failure {
         Self { message: message.to_string(), code: Code::BadInput, rejected: None }
     }
 
-    /// All results; or, if any failed, one failure with the messages of all that did, so that a user sees
-    /// them at once.
+    /// All results, once each was tried; or, if any failed, one failure with the messages of all that did, so that a
+    /// user sees them at once. Its code is [`Code::BadInput`], whatever codes they had.
     pub fn join<T>(all: impl Iterator<Item = Result<T, Self>>) -> Result<Vec<T>, Self> {
         let mut good = Vec::new();
         let mut wrong = Vec::new();
@@ -66,7 +66,8 @@ impl Failure {
     }
 
     /// The failure for errors in a plan's manifest, each the path of a key and a message, which are shown at
-    /// their lines in the manifest; at the whole array if the key is an axis.
+    /// their lines in the manifest, with [`Code::BadInput`]; at the whole array if the key is an axis, and without a
+    /// line if the manifest does not have the key.
     pub fn of_plan(plan: &Plan, found: impl Iterator<Item = (String, String)>) -> Self {
         let root = parse(&plan.source).ok();
         let diagnostics = found.map(|(path, message)| {
@@ -90,7 +91,8 @@ impl From<files::Error> for Failure {
     }
 }
 
-/// Writes to standard output. A reader that has closed the pipe is not an error.
+/// Writes to standard output, as it is: the text ends its last line itself. A reader that has closed the pipe is not an
+/// error.
 pub fn print(text: &str) -> Result<(), Failure> {
     let mut out = std::io::stdout().lock();
     match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {

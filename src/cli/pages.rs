@@ -91,7 +91,8 @@ impl<'p> LivePages<'p> {
         Ok(self)
     }
 
-    /// Writes the status of a run, a JSON object, into the file from which open pages read it.
+    /// Writes the status of a run, a JSON object, into the file from which open pages read it; nothing unless the pages
+    /// are [reloading](Self::reloading), and nothing after the final pages.
     pub fn write_status(&self, status: Value) -> Result<(), Failure> {
         Ok(self.writer.write_status(&status)?)
     }
@@ -136,7 +137,8 @@ impl<'p> LivePages<'p> {
     }
 
     /// Writes the pages of experiments whose results have changed since their pages were written, or whose pages were
-    /// never written, until `stop` is true, and then the index. Does nothing once the final pages are begun.
+    /// never written, until `stop` is true, and then the index of these pages. Does nothing once the final pages are
+    /// begun, and keeps these waiting until it has ended. That a page cannot be written is no error: the index says so.
     fn update(&self, changes: &Changes, stop: &dyn Fn() -> bool) -> Result<(), Failure> {
         let mut live = lock(&self.live);
         let Some(entries) = &mut *live else { return Ok(()) };
@@ -192,7 +194,8 @@ impl<'p> LivePages<'p> {
     }
 
     /// Writes the final pages of all experiments, as `report` does, which no longer show the progress, and returns the
-    /// exit code of `report`. From now on nothing else is written.
+    /// exit code of `report`: a refuted claim or an experiment that cannot be reported is no error. From now on nothing
+    /// else is written.
     ///
     /// # Errors
     /// If results cannot be listed, or the index cannot be written.

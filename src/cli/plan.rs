@@ -165,8 +165,8 @@ fn list_cells(
 }
 
 /// The sentence on what `run` computes, at most, after the candidates of a tuned experiment: fresh runs,
-/// further candidates, and how long they take. It follows from the manifest alone, whatever results
-/// there are. Empty if nothing is tuned.
+/// further candidates, and how long they take by `times`. It follows from the manifest alone, whatever results
+/// there are, and also the bound beyond which `run` asks does. Empty if nothing is tuned.
 fn what_follows(plan: &Plan, times: &CellTimes, threads: usize) -> Result<String, Failure> {
     if plan.tuning.is_none() {
         return Ok(String::new());
@@ -200,7 +200,8 @@ fn what_follows(plan: &Plan, times: &CellTimes, threads: usize) -> Result<String
     ))
 }
 
-/// The runs of each cell, in words: `20 replicates on each of 3 instances`.
+/// The runs of each cell, in words: `20 replicates on each of 3 instances`. They are those of the first cell; cells
+/// of other stages of a tuned experiment may have other numbers.
 fn runs_of_each(plan: &Plan) -> String {
     let first = plan.cells.first().map(|cell| &cell.identity);
     let replicates = first.map_or(plan.manifest.replicates, |identity| identity.replicates);
@@ -211,8 +212,8 @@ fn runs_of_each(plan: &Plan) -> String {
     }
 }
 
-/// The line which says how many seconds the problems took to set up; empty if it is too short a time to
-/// matter.
+/// The line which says how many seconds the problems of the built cells took to set up here; empty if it is too short a
+/// time to matter.
 fn set_up_line(seconds: f64) -> String {
     if seconds < SHORTEST_PRINTED {
         return String::new();
@@ -289,8 +290,8 @@ struct Labels<'a> {
 }
 
 impl<'a> Labels<'a> {
-    /// Counts a cell; returns whether it is the first of its label and state, whose line the caller then
-    /// adds to the examples.
+    /// Counts a cell in the state of this name; returns whether it is the first of its label and state, whose line the
+    /// caller then adds to the examples.
     fn is_example(&mut self, cell: &'a Cell, state: &'static str) -> bool {
         let key = (cell.label.as_str(), state);
         // Cells of one label stand together.
@@ -354,7 +355,8 @@ fn kinds<'a>(cells: &[&'a Cell]) -> Vec<&'a Cell> {
 }
 
 /// The line which says for how many of the sampled cells the exact moments that a figure or a claim asks
-/// for can be computed, and why not for the others. `cells` is the number of all cells.
+/// for can be computed, and why not for the others. `cells` is the number of all cells, of which `sample` may be a
+/// part.
 fn moments(sample: &[Prepared<'_>], cells: usize) -> String {
     // The cells whose moments do not close, those whose moments take too long, and the others.
     let mut open = 0;

@@ -12,7 +12,7 @@ use std::sync::Arc;
 const MOST_THREADS: usize = 1024;
 
 /// Builds the instances of these cells of a plan, which commands need to run, measure or check the
-/// cells.
+/// cells. For a plan that was read from results, optima that the results cache are not searched for again.
 ///
 /// # Errors
 /// All that is wrong with these cells and with the frontiers of the plan, at the places in the
@@ -46,10 +46,13 @@ pub fn warn_of(plan: &Plan, prepared: &[Prepared<'_>]) {
 }
 
 /// What the run with this number of a cell runs on: the instance, the start and the limit. For Python's
-/// `Plan.clients`, which steps through a run by itself.
+/// `Plan.clients`, which steps through a run by itself. Runs are numbered from 0 over all instances of the cell.
 ///
 /// # Errors
-/// If an instance of the cell cannot be built.
+/// If an instance of the cell cannot be built, or a frontier of the plan is wrong.
+///
+/// # Panics
+/// If the cell has no run of this number.
 pub fn scenario(plan: &Plan, cell: &Cell, run: u64) -> Result<Arc<Scenario>, Failure> {
     let prepared = prepared(plan, &[cell])?;
     Ok(prepared[0].scenarios[cell.identity.instance_of(run) as usize].clone())

@@ -30,7 +30,8 @@ struct ProgressLine {
 }
 
 impl ProgressLine {
-    /// The progress over so much work, in any unit; nothing is printed if it is `quiet`.
+    /// The progress of an experiment over so much work, in the unit in which the caller advances the bar; nothing is
+    /// printed if it is `quiet`.
     fn new(name: &str, work: u64, quiet: bool) -> Self {
         let on_terminal = !quiet && stderr().is_terminal();
         let bar =
@@ -124,9 +125,9 @@ pub struct Progress {
 }
 
 impl Progress {
-    /// The progress of the experiment `name` over the work `total`, which is that on the cells that are not
-    /// done: `before` of the `all` cells of the command are. The work stops once `stop` is true. Nothing
-    /// is printed if it is `quiet`.
+    /// The progress of the experiment `name` over the work `total` on the cells that are to be run: `before` of the
+    /// `all` cells of the command are done. Those who do the work are asked to stop once `stop` is true. Nothing is
+    /// printed if it is `quiet`.
     pub fn new(
         name: &str,
         before: usize,
@@ -150,7 +151,8 @@ impl Progress {
         progress
     }
 
-    /// Clears the bar and prints a summary: the cells that ended, their local steps, and the time.
+    /// Clears the bar and prints a summary: the cells that ended since the beginning, the local steps of all clients,
+    /// and the time.
     pub fn finish(&self) {
         self.line.finish(|| {
             let done = self.done.load(Ordering::Relaxed);
@@ -169,7 +171,8 @@ impl Progress {
         });
     }
 
-    /// The state in words: `12 %, 3/80 cells, 2.20e10 steps/s, 40 s left`. Steps are local steps.
+    /// The state in words: `12 %, 3/80 cells, 2.20e10 steps/s, 40 s left`. Steps are local steps of all clients; the
+    /// percentage is of operations, since cells differ in length.
     fn state(&self) -> String {
         let cells = self.before + self.done.load(Ordering::Relaxed);
         let rate = steps_text(self.work.get().steps as f64 / self.line.seconds().max(1e-9));
@@ -177,8 +180,9 @@ impl Progress {
     }
 }
 
-/// Calls `compute`, which computes the frontiers of an experiment, and prints how far it is, unless `quiet`. `compute`
-/// calls the function that it gets with each share of its work that is done; the shares add up to 1.
+/// Calls `compute`, which computes the frontiers of an experiment and keeps them in the results, as the summary that is
+/// printed says, and prints how far it is, unless `quiet`. `compute` calls the function that it gets, from any thread,
+/// with each share of its work that is done; the shares add up to 1. Returns what `compute` returns.
 pub fn of_frontiers<T, E>(
     experiment: &str,
     quiet: bool,

@@ -69,7 +69,7 @@ pub enum WidthError {
 }
 
 /// The width of figures in inches that a text names: `column` or `text` of a paper with two columns, or a
-/// length such as `89mm`.
+/// length such as `89mm`; `pt` is 1/72 of an inch.
 ///
 /// # Errors
 /// If it names no length, or one out of range; the message says what is allowed.
@@ -138,8 +138,8 @@ impl Subject<'_> {
         }
     }
 
-    /// Analyses the results of the experiment and writes its pages; `printed` says what of the way there is
-    /// printed.
+    /// Analyses the results of the experiment, with the cells that follow from results, and writes its pages; `printed`
+    /// says what is printed meanwhile. The index is not written: [`write_index`] does that with what is returned.
     ///
     /// # Errors
     /// The name of the experiment, and why it cannot be reported.
@@ -161,7 +161,7 @@ impl Subject<'_> {
 }
 
 /// The plan of an experiment as it was last run, with the cells that its manifest lists: none that follow
-/// from results.
+/// from results. The caller has loaded what code of Python it may.
 ///
 /// # Errors
 /// If the stored manifest is no longer valid.
@@ -177,8 +177,8 @@ pub const FORMATS: [Format; 2] = [Format::Html, Format::Md];
 /// that did not end as the manifest expects.
 pub type Written = (IndexEntry, Vec<String>);
 
-/// Analyses the results of a plan, with the cells that follow from results, and writes its pages. A panic is
-/// a reason like any other, so that the other experiments are reported.
+/// Analyses the results of a plan, with the cells that follow from results, and writes its pages; that these show
+/// verdicts is noted in the results. A panic is a reason like any other, so that the other experiments are reported.
 fn write_one(
     plan: &Plan,
     store: &Store,
@@ -220,12 +220,13 @@ const NOT_ON_PAGE: &str = "The page does not say so, since `reproduce` writes pa
 /// Whether a page shows verdicts that rest on runs and were not planned as one of several looks. The results
 /// then note it, since replicates that are added later would be a second look at them.
 fn shows_unplanned_verdicts(experiment: &Experiment<'_>) -> bool {
+    // `n` is the number of replicates on which a verdict rests, 0 where it rests on theory alone or nothing was tested.
     let rests_on_runs = |claim: &JudgedClaim<'_>| claim.n > 0;
     experiment.looks.is_none() && experiment.claims.iter().any(rests_on_runs)
 }
 
-/// Computes the frontiers of a plan, or reads them from the cache. If they are not cached, the progress is
-/// printed where `printed` says so, since they may take minutes.
+/// Computes the frontiers of a plan with their maps, or reads them from the cache of the results; what is computed is
+/// cached. If they are not cached, the progress is printed where `printed` says so, since they may take minutes.
 fn frontiers_of<'a>(
     plan: &'a Plan,
     store: &Store,
@@ -328,7 +329,9 @@ pub fn write_index(
 }
 
 /// Writes the pages of these experiments and the index as [`report_all`] does, prints what could not be
-/// reported and which claims contradict their manifests, and returns the exit code.
+/// reported and which claims contradict their manifests, and returns the exit code: [`Code::BadInput`] if an experiment
+/// could not be reported, and else [`Code::Refuted`] if a claim contradicts its manifest. `before` has the entries of
+/// experiments whose pages are up to date, by name.
 pub fn write_all(
     subjects: Vec<Subject<'_>>,
     before: BTreeMap<String, Written>,
@@ -364,7 +367,7 @@ fn unreported(name: String, failure: &Failure) -> Unreported {
     (name, reason)
 }
 
-/// A message for each claim that did not end as the manifest expects.
+/// A message for each claim that did not end as the manifest expects. An inconclusive claim contradicts nothing.
 fn contradictions(experiment: &Experiment<'_>) -> Vec<String> {
     let name = &experiment.plan.experiment;
     let messages = experiment.claims.iter().filter_map(|claim| {

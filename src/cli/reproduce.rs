@@ -26,7 +26,8 @@ pub struct Args {
 }
 
 /// The command `reproduce`: runs all manifests below a folder, and writes the pages of each experiment as soon as it
-/// has ended. Pages depend on these manifests alone, whatever else the results contain.
+/// has ended. Pages depend on these manifests alone, whatever else the results contain. Returns the code of the run, or
+/// that of the report if no cell failed; after an interruption the final pages are not written.
 pub fn run(args: Args) -> Result<Code, Failure> {
     let files = manifests_below(&args.experiments)
         .map_err(|e| Failure::input(format!("error: {}: {e}", args.experiments.display())))?;

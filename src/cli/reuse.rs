@@ -30,7 +30,8 @@ struct FirstCell {
 }
 
 impl EarlierRuns {
-    /// Takes the first runs from cells with these numbers of replicates, by experiment.
+    /// Takes the first runs from cells with these numbers of replicates, by experiment; an experiment that is not among
+    /// them takes them from candidates that race.
     pub fn with_replicates(replicates: HashMap<String, u64>) -> Self {
         Self { replicates, is_forced: false }
     }
@@ -48,8 +49,8 @@ impl EarlierRuns {
         (!self.is_forced && first.runs < cell.identity.runs()).then_some(first)
     }
 
-    /// Marks the first runs of these cells as not to be run where this version of exactfed has stored them: another
-    /// version may compute other numbers.
+    /// Marks the first runs of these cells as not to be run ([`Prepared::first_run`]) where this version of exactfed
+    /// has stored them and they are sound: another version may compute other numbers.
     pub fn leave_out(&self, plan: &Plan, store: &Store, cells: &mut [Prepared<'_>]) {
         for prepared in cells {
             let Some(first) = self.first_cell(plan, prepared.cell) else { continue };

@@ -16,7 +16,8 @@ use std::path::Path;
 pub type Cells<'a> = (&'a Plan, Vec<&'a Cell>);
 
 /// The cells that a command is for, plan by plan, in the order of the plans: the cells that the file `only`
-/// lists, or all; and of these, over all plans together, the share I of N where `shard` is (I, N).
+/// lists, or all; and of these, over all plans together, the share I of N, from 1, where `shard` is (I, N). Each plan
+/// is in the result, also without cells.
 ///
 /// # Errors
 /// If the list cannot be read, or names cells that these plans do not have.
@@ -45,10 +46,10 @@ pub fn chosen<'a>(
     Ok(all)
 }
 
-/// Splits these cells into n shares of about the same number of operations, and returns the share of each cell,
-/// from 0 to n − 1, in the order of the cells. The cells that take most operations are dealt out first, each
-/// to the share that has least so far, the first of equals; cells with the same operations by id. So the split
-/// does not depend on the order of the cells.
+/// Splits these cells, of one plan after another, into n shares of about the same number of operations, where n is at
+/// least 1, and returns the share of each cell, from 0 to n − 1, in the order of the cells. The cells that take most
+/// operations are dealt out first, each to the share that has least so far, the first of equals; cells with the same
+/// operations by id. So the split does not depend on the order of the cells.
 pub fn split(cells: &[Cells<'_>], n: u64) -> Vec<u64> {
     let mut order = Vec::new();
     for (plan, cells) in cells {

@@ -125,8 +125,10 @@ pub fn verify_results(
 }
 
 /// The plans of all experiments of a results folder, or of the one that is `wanted`, each with the sorted
-/// ids of the cells that have results. An experiment whose files or manifest cannot be read is left out
-/// and added to the findings.
+/// ids of the cells that have results; the plans have the cells of all stages that results decide. Of Python code only
+/// the algorithms of the package itself are loaded. An experiment whose files or manifest cannot be read is left out
+/// and added to the findings; damaged records of looks, cells that were removed and code that cannot be loaded are
+/// added, and leave nothing out.
 ///
 /// # Errors
 /// If the folder cannot be listed, or the results of candidates are damaged.
@@ -196,7 +198,8 @@ fn chosen<'a>(plans: &'a [(Plan, Vec<CellId>)], rerun: &Rerun) -> Vec<Chosen<'a>
 
 /// Runs the chosen cells of a plan again, computes their cached theory and that of the chosen frontiers
 /// again, and adds what differs from the stored numbers to the findings. Damaged cells, and cells that
-/// cannot be run here, are added too.
+/// cannot be run here, are added too. It is called in the pool on whose threads the cells are to be run. After an
+/// interruption the process may end here, with the findings so far printed.
 ///
 /// # Errors
 /// If results cannot be read while cells are run.
@@ -264,7 +267,7 @@ fn run_again(
 }
 
 /// Prepares these cells of a plan; those whose instances cannot be built are left out and added to the
-/// findings.
+/// findings. No cached optimum is used, since what is cached is compared with these instances.
 fn buildable<'a>(plan: &Plan, cells: &[&'a Cell], findings: &mut Findings) -> Vec<Prepared<'a>> {
     if let Ok(all) = prepare(&plan.folder(), cells) {
         return all;
@@ -287,8 +290,8 @@ fn buildable<'a>(plan: &Plan, cells: &[&'a Cell], findings: &mut Findings) -> Ve
     all
 }
 
-/// The cells of algorithms whose code is at hand; the others are counted as left out and added to the
-/// findings, a line for each kind of algorithm.
+/// The cells of algorithms whose code is at hand, as that of built-in ones always is; the others are counted as left
+/// out and added to the findings, a line for each kind of algorithm.
 fn with_code<'a>(
     plan: &Plan,
     mut cells: Vec<Prepared<'a>>,
@@ -314,8 +317,9 @@ fn with_code<'a>(
     cells
 }
 
-/// A sentence on a cell whose numbers differ from the stored ones, `before`: the first place where its
-/// squared errors differ, both digests (`digest` is the digest of `now`), and the program that stored it.
+/// A sentence on a cell whose numbers, `now`, differ from the stored ones, `before`: the first place where its
+/// squared errors differ, both digests (`digest` is the digest of `now`), and the program that stored it. Traces are
+/// one per replicate, in the same order.
 fn difference(cell: &Cell, before: &StoredCell, now: &[Trace], digest: TraceDigest) -> String {
     let by = &before.record.provenance;
     let place = before.traces.iter().zip(now).enumerate().find_map(|(r, (a, b))| {

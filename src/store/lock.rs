@@ -128,7 +128,7 @@ impl Store {
     /// Takes the lock of the first of these experiments that no other run holds, and returns it with the index of the
     /// experiment, so that two runs of the same experiments work on different ones. If all are held, the name of the
     /// first is reported to `busy`, once, and the first lock that becomes free is taken. `stop` is asked before each
-    /// attempt, at least every 200 ms: returns `None` as soon as it is true, or if there are no experiments.
+    /// attempt, at least every [`LONGEST_PAUSE`]: returns `None` as soon as it is true, or if there are no experiments.
     ///
     /// # Errors
     /// As [`Self::try_lock`].

@@ -18,9 +18,10 @@ use std::collections::HashSet;
 impl Session<'_> {
     /// Runs the cells that follow from results, stage by stage: of an experiment with `[tune]` further
     /// candidates, the other runs of candidates that race, and fresh runs of what is selected, as far as
-    /// results decide. The cells of the plan were run before, and its `lock` is held; `before` is their
-    /// number for the progress. Returns [`Code::Done`] where nothing follows, or a list of cells
-    /// (`--only`) names all that is to be run; [`Code::SomeFailed`] also if cells were not confirmed.
+    /// results decide. The cells of the plan were run before, and the `lock` of its experiment is held; `before` is the
+    /// number of these cells for the progress, to which the cells of each stage are added. Returns [`Code::Done`] where
+    /// nothing follows, or a list of cells (`--only`) names all that is to be run; [`Code::SomeFailed`] also if cells
+    /// were not confirmed.
     ///
     /// # Errors
     /// If cells cannot be prepared, do not fit in memory, or results cannot be read or written.
@@ -46,7 +47,7 @@ impl Session<'_> {
             let next = crate::evidence::plan(plan.experiment.clone(), source)?;
             let mut next = self.pool.install(|| tuned::follow(next, &self.store))?;
             self.report_left_out(&next, &mut reported, follower);
-            // Only those that no earlier stage has handled.
+            // Only those that no earlier stage has handled, and each once, though the plan may list it twice.
             let cells = next.all_cells().filter(|cell| handled.insert(cell.id));
             next.cells = cells.cloned().collect();
             if next.cells.is_empty() {
@@ -71,9 +72,10 @@ impl Session<'_> {
         Ok(code)
     }
 
-    /// Asks whether to run the missing cells of a stage, if all cells that followed from results so far,
-    /// `follows`, take longer than was planned. The inner `Err` says that the user has not confirmed them;
-    /// the outer one that an instance cannot be built, to be measured.
+    /// Asks whether to run the missing cells of a stage, if all cells that followed from results so far and in this
+    /// stage, `follows`, take longer than was planned from `plan`, which has the listed candidates. Nothing is asked
+    /// with `--yes`. The inner `Err` says that the user has not confirmed them; the outer one that an instance cannot
+    /// be built, to be measured.
     fn confirm_following(
         &self,
         plan: &Plan,
@@ -84,6 +86,7 @@ impl Session<'_> {
         if self.options.yes || !may_need_question(follows, threads) {
             return Ok(Ok(()));
         }
+        // The planned time is that of candidates, and is compared with the time of what follows.
         let cells: Vec<&Cell> = plan.cells.iter().chain(follows).collect();
         let times = CellTimes::of_cells(plan, &cells)?.or_counted();
         let Some(planned) = PlannedTime::new(plan, &times, threads) else { return Ok(Ok(())) };

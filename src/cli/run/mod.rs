@@ -71,8 +71,8 @@ pub fn plans(manifests: &Manifests, options: &RunOptions) -> Result<Vec<Plan>, F
     Ok(all.collect::<Result<_, _>>()?)
 }
 
-/// The command `run` without `--live` and `--until-decided`: runs the missing cells. The progress is shown on
-/// standard error, or written for programs with `--log json`.
+/// The command `run` without `--live` and `--until-decided`, which other files do: runs the missing cells. The progress
+/// is shown on standard error, or written there for programs with `--log json`, which implies `--quiet`.
 pub fn run(args: &Args) -> Result<Code, Failure> {
     let plans = plans(&args.manifests, &args.options)?;
     let Some(LogFormat::Json) = args.log else {

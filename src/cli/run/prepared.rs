@@ -103,7 +103,7 @@ impl<'a> PreparedRun<'a> {
     }
 
     /// Ends the run and hands over the handling of signals, so that no signal is lost before the caller's
-    /// next run.
+    /// next run, which it passes the value to.
     pub fn into_interrupt(self) -> Interrupt {
         self.session.interrupt
     }
@@ -142,7 +142,8 @@ impl<'a> PreparedRun<'a> {
             let cells = task.cells.len();
             let run = session.experiment(task, &lock, 0, follower)?;
             let run = run.and(session.following(plan, cells, &lock, follower)?);
-            // Reports refuse results from which cells are removed after this.
+            // Reports refuse results from which cells are removed after this. A list of cells or a shard has fewer
+            // cells than the plan; an experiment of frontiers alone has none that could be removed.
             if run == Code::Done && cells == plan.cells.len() && cells > 0 {
                 session.store.record_complete(plan)?;
             }
@@ -154,7 +155,8 @@ impl<'a> PreparedRun<'a> {
 }
 
 /// Refuses plans of experiments whose names differ only in upper and lower case from one that has
-/// results in the folder `out`, which `store` is.
+/// results in the folder `out`, which `store` is. Where the plans contradict each other in this way, they were refused
+/// before.
 fn check_names(plans: &[Plan], store: &Store, out: &Path) -> Result<(), Failure> {
     // Before the first run there is no results folder.
     let stored = if Store::schema(out).is_some() { store.listing()? } else { Vec::new() };

@@ -16,7 +16,8 @@ use exactfed_runner::runner::{self, Failed, Observer, Prepared, RunWork};
 use rayon::prelude::*;
 use std::collections::HashSet;
 
-/// The work on the runs of these cells that are missing, for the progress.
+/// The work on the runs of these cells that are missing, for the progress: first runs of a cell that
+/// [`EarlierRuns::leave_out`] has marked are not part of it.
 pub fn work_on(cells: &[Prepared<'_>]) -> RunWork {
     cells.iter().map(Prepared::work).sum()
 }
@@ -27,7 +28,7 @@ pub struct Task<'a> {
     pub plan: &'a Plan,
     /// The cells that the command is for, with results or without.
     pub cells: Vec<&'a Cell>,
-    /// The number of them that have no results.
+    /// The number of them that are to be run.
     pub missing: usize,
     /// The work on the missing cells.
     pub work: RunWork,
@@ -53,6 +54,7 @@ impl<'a> Task<'a> {
         let mut ready = prepared(plan, first)?;
         let mut work = work_on(&ready);
         for some in others.chunks(AT_ONCE) {
+            // Each part is dropped before the next is prepared, and prepared again when it is run.
             ready = Vec::new();
             work = work + work_on(&prepared(plan, some)?);
         }
@@ -73,7 +75,8 @@ pub fn missing<'a>(
     missing.map(|(cell, _)| *cell).collect()
 }
 
-/// What is stored of each of these cells, in their order.
+/// What is stored of each of these cells, in their order. Their files are read and checked, on all threads of the pool
+/// in which this is called.
 fn statuses(store: &Store, plan: &Plan, cells: &[&Cell]) -> Vec<Status> {
     cells.par_iter().map(|cell| store.status(&plan.experiment, &cell.id)).collect()
 }
@@ -141,10 +144,11 @@ pub struct Session<'a> {
 }
 
 impl Session<'_> {
-    /// Runs the missing cells of an experiment whose `lock` is held, stores them, and tells the follower.
-    /// `before` cells of the experiment were handled by earlier calls of the command, as where fresh runs
-    /// follow from candidates; the follower's counts include them. Returns how it ended: some cells
-    /// may have failed, now or before.
+    /// Runs the missing cells of an experiment whose `lock` is held, stores them, and tells the follower. Before the
+    /// first, it writes the experiment of the plan into the results, which reports follow from then on, and moves
+    /// damaged files aside. `before` cells of the experiment were handled by earlier calls of the command, as where
+    /// fresh runs follow from candidates; the follower's counts include them. Returns how it ended:
+    /// [`Code::SomeFailed`] if some cells failed, now or before, and [`Code::Interrupted`].
     ///
     /// # Errors
     /// If a cell cannot be prepared, or results cannot be read or written.
@@ -247,7 +251,8 @@ impl Session<'_> {
     }
 
     /// Runs these cells and stores each as it ends, when `before` of the `all` cells that the command is for
-    /// are done. After an interruption the cells that have ended are stored.
+    /// are done. After an interruption the cells that have ended are stored, and the result is [`Code::Interrupted`];
+    /// if a round goes on for too long then, the process ends here.
     ///
     /// # Errors
     /// If results cannot be written; the message says how many cells are stored.
@@ -269,7 +274,7 @@ impl Session<'_> {
         let store_cell = |done| writer.add(self.earlier.complete(plan, &self.store, done)?);
         let run = || self.pool.install(|| runner::run(cells, threads, &observer, store_cell));
         let done = || before + writer.stored();
-        // What is left to do if a round has no end in sight after an interruption.
+        // What is left to do if a round has no end in sight after an interruption, before the process ends.
         let last = || {
             let closed = writer.close();
             progress.finish();
@@ -299,7 +304,8 @@ impl Session<'_> {
     fn report_others(&self, plan: &Plan, follower: &dyn Follower) {
         let name = &plan.experiment;
         if self.earlier.replicates.contains_key(name) {
-            // The cells of earlier looks are not left out: claims are judged on them too.
+            // `--until-decided` adds replicates. The cells of earlier looks are not left out: claims are judged on
+            // them too.
             return;
         }
         if plan.tuning.as_ref().is_some_and(|tuning| tuning.groups.is_empty()) {
@@ -371,7 +377,7 @@ fn all_done(plan: &Plan, cells: usize, follower: &dyn Follower) {
     }
 }
 
-/// The message of a run that was interrupted when `stored` of `all` cells were stored.
+/// The message of a run that was interrupted when `stored` of `all` cells of the experiment `name` were stored.
 fn interrupted_message(name: &str, stored: usize, all: usize) -> String {
     let stored = stored_in_words(stored, all);
     format!("{name}: interrupted: {stored}, the rest is run when you run it again")

@@ -166,9 +166,10 @@ impl RunStatus {
         lock(&self.state).errors.push(message);
     }
 
-    /// The status as a JSON object, whose keys the script of the pages reads: cells and steps over all
-    /// experiments, the share of the work that is done, and `seconds_left`, which is null while no cells
-    /// are run.
+    /// The status as a JSON object, whose keys the script of the pages reads: cells and local steps (of all clients)
+    /// over all experiments, the share of the work that is done, in operations, and `seconds_left`, which is null while
+    /// no cells are run and before any work is done. `seconds` is the time during which cells were run, and
+    /// `peak_memory` is in bytes, or null where the system does not count them.
     pub fn read(&self) -> Value {
         let state = lock(&self.state);
         let counts = || state.experiments.values();
@@ -199,8 +200,9 @@ impl RunStatus {
         })
     }
 
-    /// Changes the counts of the experiment whose cells are run, and notes that its results changed; a `change` that
-    /// does nothing only notes this.
+    /// Changes the counts of the experiment whose cells are run, and notes that its results changed, so that its page
+    /// is written again; a `change` that does nothing only notes this. Before the first experiment begins, nothing is
+    /// done.
     fn count(&self, change: impl FnOnce(&mut Counts)) {
         let state = &mut *lock(&self.state);
         if let Some(counts) = state.experiments.get_mut(&state.current) {

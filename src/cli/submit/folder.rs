@@ -1,6 +1,7 @@
 //! The folder of a submission, `<out>/.slurm/<number>/`: `todo`, the list of cells;
-//! `experiments`, the manifests at submission; `exactfed`, the program; the scripts, the logs,
-//! and `tasks` with one results folder per task, which is removed once every cell of `todo` is
+//! `experiments`, the manifests at submission; `exactfed`, the program; the scripts, the logs; `jobs`, how the jobs
+//! are watched and cancelled; `ended`, the exit code of the merge once it has ended;
+//! and `tasks` with one results folder per task, which the merge removes once every cell of `todo` is
 //! in the results.
 //!
 //! *Invariant*: a number belongs to the process that has created its folder. If this process ends before the jobs are
@@ -49,7 +50,8 @@ fn existing(out: &Path) -> Vec<(u64, PathBuf)> {
     all
 }
 
-/// The path of an experiment's manifest in the folder of a submission.
+/// The path of an experiment's manifest in the folder of a submission, whose folder `experiments` is like a results
+/// folder, so that it has copies of data files too.
 pub fn manifest_path(folder: &Path, plan: &Plan) -> PathBuf {
     folder.join("experiments").join(&plan.experiment).join("experiment.toml")
 }
@@ -59,7 +61,8 @@ pub fn manifest_path(folder: &Path, plan: &Plan) -> PathBuf {
 pub fn refuse_submitted(out: &Path, list: &str) -> Result<(), Failure> {
     let cells: HashSet<&str> = list.lines().collect();
     for (_, folder) in existing(out) {
-        // A merge that ended with 4 has merged everything that the tasks have left.
+        // Without `tasks`, all cells are merged. A merge that ended with 4 has merged everything that the tasks have
+        // left.
         let ended = read_regular_text(&folder.join("ended")).unwrap_or_default();
         if !folder.join("tasks").is_dir() || ended.trim() == "4" {
             continue;

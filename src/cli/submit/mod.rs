@@ -135,10 +135,11 @@ fn absolute(path: &Path) -> Result<PathBuf, Failure> {
     Ok(std::path::absolute(path).map_err(|e| error(path, e))?)
 }
 
-/// The paths and numbers of a submission in this folder, which runs cells of these plans in so many tasks.
+/// The paths and numbers of a submission in this folder, which need not exist, that runs cells of these plans in so
+/// many tasks.
 ///
 /// # Errors
-/// If a path cannot be made absolute, or Python code that the plans need is not found.
+/// If the working directory, from which relative paths begin, is not known.
 fn job_in(folder: PathBuf, args: &Args, plans: &[Plan], tasks: u64) -> Result<Job, Failure> {
     let here = Path::new(".");
     Ok(Job {
@@ -247,7 +248,8 @@ fn task_table(missing: &[Cells<'_>], tasks: u64, threads: u64) -> Result<String,
 }
 
 /// The command that submits the tasks. The user's options come after those that they may
-/// override and before those that they may not.
+/// override and before those that they may not. A minute before its time limit, the script of each task gets the signal
+/// USR1 and lets the program store the cells that are complete.
 fn array_command(job: &Job, options: &[String]) -> Vec<String> {
     let threads = format!("--cpus-per-task={}", job.threads);
     let defaults = ["--job-name=exactfed", &threads, "--signal=B:USR1@60"];
@@ -263,7 +265,8 @@ fn merge_command(job: &Job, options: &[String], array: &str) -> Vec<String> {
 
 /// The words of a command that submits `script` and logs into `log`, both in the folder of the submission:
 /// the `defaults`, the user's `options`, which override them, and then what the user may not override,
-/// `own` among it.
+/// `own` among it. `sbatch` prints the number of the job alone (`--parsable`); a job that is queued again goes on in
+/// the same log.
 fn sbatch(
     job: &Job,
     defaults: &[&str],

@@ -46,7 +46,8 @@ impl Job {
         Ok([("task.sh", self.task()?), ("merge.sh", self.merge()?)])
     }
 
-    /// The script that each task of the array runs; the task finds its number in a variable of Slurm.
+    /// The script that each task of the array runs; the task finds its number in a variable of Slurm. Its positional
+    /// arguments (`set --`) are the code and the manifests, which it passes to `exactfed run`.
     ///
     /// # Errors
     /// If a path is not UTF-8.

@@ -26,7 +26,7 @@ impl Id {
         is_number.then(|| Self { number: number.to_owned(), cluster })
     }
 
-    /// The option by which Slurm's programs find the job, where it needs one.
+    /// The option by which Slurm's programs find the job, as their argument; empty where they need none.
     fn cluster(&self) -> Vec<String> {
         self.cluster.iter().map(|name| format!("--clusters={name}")).collect()
     }
@@ -86,14 +86,14 @@ impl TaskState {
         let mut parts = line.trim().splitn(3, ' ');
         let job = parts.next()?.to_owned();
         let state = parts.next()?.to_owned();
-        // JobHeldUser, JobHeldAdmin, launch failed requeued held.
+        // Reasons of Slurm: JobHeldUser, JobHeldAdmin, launch failed requeued held.
         let is_held = parts.next().is_some_and(|reason| reason.to_lowercase().contains("held"));
         Some(Self { job, state, is_held })
     }
 }
 
-/// The states of all tasks of these jobs that wait or run, empty once all have ended; `None` if Slurm does not
-/// answer, or not with states.
+/// The states of all tasks of these jobs, which are on one cluster, that wait or run; empty once all have ended. `None`
+/// if `squeue` cannot be started or fails, so that nothing is known. Lines that are no states are left out.
 pub fn states(ids: [&Id; 2]) -> Option<Vec<TaskState>> {
     let numbers = ids.map(|id| id.number.clone()).join(",");
     // The format is what [`TaskState::read`] reads; `--array` prints a line for each task.

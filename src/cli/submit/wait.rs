@@ -94,7 +94,8 @@ fn parse_code(text: &str) -> Code {
     all.find(|code| (*code as u8).to_string() == text).unwrap_or(BadInput)
 }
 
-/// The number of cells in the results folders of the tasks, which grow while they run.
+/// The number of cells in the results folders of the tasks, which grow while they run. A folder that cannot be read
+/// counts as empty.
 fn finished_cells(folder: &Path) -> usize {
     let tasks = fs::read_dir(folder.join("tasks")).into_iter().flatten().flatten();
     let tasks = tasks.filter(|entry| entry.path().is_dir());

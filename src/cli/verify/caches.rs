@@ -16,8 +16,8 @@ use rayon::prelude::*;
 use std::collections::HashSet;
 
 /// Computes again what is cached of these cells (exact moments, optima and measures of heterogeneity) and of
-/// the chosen frontiers and their maps, and adds each cache with other numbers to the findings. The cells
-/// must have been built without caches, which are what is checked. Ends early after an interruption.
+/// the chosen frontiers and their maps, and adds each cache with other numbers to the findings; what is not cached is
+/// skipped. The cells must have been built without caches, which are what is checked. Ends early after an interruption.
 pub fn check(
     plan: &Plan,
     cells: &[Prepared<'_>],

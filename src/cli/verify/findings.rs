@@ -61,8 +61,8 @@ impl Findings {
         self.add(line);
     }
 
-    /// Adds the lines that count what was found: `chosen` is the number of chosen cells, and `planned` that
-    /// of all cells of the plans, with results or without.
+    /// Adds the lines that count what was found, which are the last: `chosen` is the number of chosen cells, among them
+    /// those that were left out, and `planned` that of all cells of the plans, with results or without.
     pub fn summarise(&mut self, chosen: usize, planned: usize) {
         let Self { equal, other, wrong, left_out, caches, stale, .. } = *self;
         let rest = if left_out > 0 { format!(", {left_out} left out") } else { String::new() };

@@ -17,9 +17,9 @@ use std::path::{Path, PathBuf};
 /// The module of algorithms that is part of the package, as manifests name it.
 const SHIPPED: &str = "exactfed.algorithms";
 
-/// Loads the Python code that a manifest names under `python`, which registers its algorithms, before the
-/// manifest is planned. Of a manifest in results only the algorithms that the package ships are loaded,
-/// since anybody may have written it. A manifest that is wrong otherwise is no error here.
+/// Loads the Python code that a manifest names under `python`, all of which runs and registers its algorithms, before
+/// the manifest is planned. Of a manifest in results only the algorithms that the package ships are loaded, since
+/// anybody may have written it. A manifest that is wrong otherwise is no error here.
 ///
 /// # Errors
 /// The entries of `python` that cannot be loaded: all of them where this program runs no Python.
@@ -51,7 +51,7 @@ fn code_path(source: &Source, code: &str) -> PathBuf {
     if code.ends_with(".py") { base.join(code) } else { code.into() }
 }
 
-/// Loads the files or modules of Python code that the option `--python` names.
+/// Loads the files or modules of Python code that the option `--python` names, all of whose code runs.
 ///
 /// # Errors
 /// The first that cannot be loaded.

@@ -183,6 +183,7 @@ impl OpenLooks {
         }
         let name = &plan.experiment;
         let shown = store.shown_verdicts(name)?;
+        // Of these cells, at whichever number of replicates.
         let mut seen = shown.iter().filter(|s| plan.has_cells(s.replicates, &s.cells));
         if let Some(seen) = seen.next() {
             by.say(&format!(

@@ -155,7 +155,7 @@ impl Compared {
     /// The changed cells that changed most, up to [`MOST_DRAWN`], each with its charts and the address of its
     /// experiment's page after the change. Charts are curves where both sides are results folders, and else
     /// final errors. `out` is the file to which the page with the charts is written, since addresses are
-    /// relative to it; `None` leaves them out.
+    /// relative to it; `None` leaves them out. Cells whose final errors are not known, or are the same, are left out.
     pub fn drawn<'c>(&'c self, out: Option<&Path>) -> Vec<DrawnChange<'c>> {
         let [a, b] = &self.sides;
         let worth = |c: &&Change| !c.finals.0.is_empty() && c.verdict != ChangeVerdict::SameErrors;

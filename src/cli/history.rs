@@ -140,6 +140,7 @@ fn add_commit(
         paths.into_iter().zip(texts).partition(|(path, _)| path == table);
     if changed.contains("") {
         match tables.pop() {
+            // The commit has removed the table, and with it all benchmarks.
             None => history.note(number, table, &[]),
             Some((_, Ok(text))) => history.note(number, table, &benchmarks(&text)),
             // The benchmarks stay as they were, like the experiment of a record that is not read.
@@ -156,8 +157,9 @@ fn add_commit(
     Ok(now)
 }
 
-/// Writes the page of the diff between a step of the history and the commit `before` it into a folder, and
-/// returns the path of the page; writes none and returns `None` if no cell and no verdict changed.
+/// Writes the page of the diff between a step of the history and the commit `before` it into a folder, which exists,
+/// and returns the path of the page; writes none and returns `None` if no cell and no verdict changed. As for `diff`
+/// without `--fail-on`, the page names the classes of [`FAIL_ON`] that occur.
 fn write_diff_page(
     before: &str,
     step: &mut HistoryStep,

@@ -65,7 +65,8 @@ fn execute(run: &mut PreparedRun<'_>, pages: &LivePages<'_>, status: &RunStatus)
     conclude(code, pages, status)
 }
 
-/// Writes the status, which open pages read, every second until `ended` is disconnected.
+/// Writes the status, which open pages read, every second until `ended` is disconnected, which happens when the run has
+/// ended and its final pages are written.
 fn write_statuses(pages: &LivePages<'_>, status: &RunStatus, ended: Receiver<()>) {
     while ended.recv_timeout(BETWEEN_STATUSES) == Err(RecvTimeoutError::Timeout) {
         // If there is no room for it, the pages and the results report that.

@@ -94,7 +94,8 @@ pub fn planned(experiment: String, source: Source) -> Result<Plan, Failure> {
 
 /// The name of the experiment that a file describes, and its manifest with these overrides in addition. The
 /// file is a manifest, or the `experiment.toml` in a folder of results, which holds a manifest as it was
-/// run, its name and copies of its data files.
+/// run, its name and copies of its data files. The latter counts as one that anybody may have written: of the Python
+/// code that it names, only the package's own is loaded ([`Source::is_stored`]).
 ///
 /// # Errors
 /// If the file cannot be read, or its path names no experiment.

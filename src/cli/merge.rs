@@ -61,6 +61,7 @@ pub fn run(args: &Args) -> Result<Code, Failure> {
     }
     check_mixable(&sources, &folders)?;
     let copied = sources.copy(&|name| eprintln!("{}", outcome::waiting(name)))?;
+    // Copying has read the folder `out` again: conflicts and damaged files are asked for only now.
     let conflicts = sources.conflicts();
     if !args.quiet {
         let CopiedCells { new, had, healed } = copied;

@@ -59,6 +59,7 @@ pub fn check(name: &str, file: &Path) -> Result<(), NameError> {
 fn is_allowed(part: &str) -> bool {
     let plain = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
     let lower = part.to_ascii_lowercase();
+    // A pack is named by the hash of its bytes; early releases put `pack-` before it.
     !part.is_empty()
         && part.chars().all(plain)
         && !part.starts_with('.')

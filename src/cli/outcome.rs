@@ -79,6 +79,7 @@ impl Failure {
 }
 
 impl From<Rejected> for Failure {
+    /// The failure because of a manifest that is wrong, with its entries for exceptions in Python.
     fn from(rejected: Rejected) -> Self {
         let failure = Self::input(&rejected);
         Self { rejected: Some(Box::new(rejected)), ..failure }

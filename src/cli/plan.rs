@@ -166,7 +166,7 @@ fn list_cells(
 
 /// The sentence on what `run` computes, at most, after the candidates of a tuned experiment: fresh runs,
 /// further candidates, and how long they take by `times`. It follows from the manifest alone, whatever results
-/// there are, and also the bound beyond which `run` asks does. Empty if nothing is tuned.
+/// there are, and so does the time beyond which `run` asks. Empty if nothing is tuned.
 fn what_follows(plan: &Plan, times: &CellTimes, threads: usize) -> Result<String, Failure> {
     if plan.tuning.is_none() {
         return Ok(String::new());
@@ -180,6 +180,8 @@ fn what_follows(plan: &Plan, times: &CellTimes, threads: usize) -> Result<String
             count(most, "further candidate")
         ),
     };
+    // A group is an algorithm at a grid point: fresh runs are those of its best candidate and, with several groups, of
+    // the candidate that is best for all algorithms together.
     let fresh = if groups > 1 { 2 * groups } else { groups };
     let fresh = count(fresh, "cell");
     let Some(time) = PlannedTime::new(&manifest, times, threads) else {
@@ -237,6 +239,7 @@ fn without_optimum(
     threads: usize,
 ) -> String {
     let scenarios = sample.iter().flat_map(|prepared| &prepared.scenarios);
+    // By the keys of instances, which cells share, so that each search counts once.
     let searches =
         scenarios.map(|scenario| (&*scenario.key, scenario.optimum_search.as_secs_f64()));
     let searches: HashMap<&str, f64> = searches.filter(|(_, seconds)| *seconds > 0.0).collect();
@@ -262,8 +265,8 @@ fn without_optimum(
     )
 }
 
-/// The number of clients N by the address of the problem, of the problems that were built: where a data
-/// file determines N, the settings do not have it.
+/// The number of clients N by the address of the problem, which cells with equal problems share, of the problems that
+/// were built: where a data file determines N, the settings do not have it.
 type ClientCounts = HashMap<*const Spec, usize>;
 
 /// The local steps of all clients in all runs of a cell. N comes from the settings of the problem or else
@@ -332,8 +335,8 @@ fn sampled<'a>(cells: &[&'a Cell]) -> Vec<&'a Cell> {
     sample
 }
 
-/// The first cell of every kind, where a kind is a problem and a kind of algorithm; of more than
-/// [`MOST_BUILT`] kinds an evenly spaced sample, and a cell of each algorithm that it lacks.
+/// The first cell of every kind, where a kind is a problem, with all its settings, and a kind of algorithm; of more
+/// than [`MOST_BUILT`] kinds an evenly spaced sample, and a cell of each algorithm that it lacks.
 fn kinds<'a>(cells: &[&'a Cell]) -> Vec<&'a Cell> {
     fn name(cell: &Cell) -> &str {
         cell.identity.algorithm.kind()

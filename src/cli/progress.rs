@@ -210,6 +210,7 @@ impl Observer for Progress {
         self.stop.load(Ordering::Relaxed)
     }
 
+    /// Counts work that was done since the last call, and reports the state if that is due.
     fn worked(&self, work: RunWork) {
         self.work.add(work);
         self.line.bar.inc(work.operations);
@@ -221,6 +222,7 @@ impl Observer for Progress {
         self.line.bar.dec_length(work.operations);
     }
 
+    /// Counts a cell that has ended, of which `diverged` runs diverged.
     fn cell(&self, diverged: usize) {
         self.diverged.fetch_add(u64::from(diverged > 0), Ordering::Relaxed);
         self.done.fetch_add(1, Ordering::Relaxed);

@@ -202,7 +202,8 @@ fn write_one(
             store.note_shown(plan);
         }
         if writer.of_manifests {
-            // What earlier runs have shown is in the results alone, on which such pages must not depend.
+            // `unplanned` is what the page would say of earlier looks at the verdicts that were not planned. That is in
+            // the results alone, on which such pages must not depend.
             let left_out = std::mem::take(&mut experiment.unplanned).warning();
             if !left_out.is_empty() && printed != Printed::Nothing {
                 eprintln!("{}: {left_out} {NOT_ON_PAGE}", plan.experiment);

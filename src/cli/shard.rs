@@ -1,4 +1,4 @@
-//! Which cells a command is for: those that a list names, and of these a share.
+//! Which cells a command is for: those that a list names, and of these a share (a shard).
 //!
 //! *Invariant*: a split is a function of the cells, their number and nothing else. It is
 //! the same on every machine and in whatever order the cells come; shares do not overlap,
@@ -165,6 +165,7 @@ mod tests {
         MANIFESTS.into_iter().map(|manifest| plan(manifest, &[])).collect()
     }
 
+    /// The sorted ids of the cells of each of n shares.
     fn ids(plans: &[Plan], n: u64) -> Vec<Vec<String>> {
         let share = |i| {
             let cells =

@@ -31,7 +31,7 @@ struct CacheKind<'a> {
 }
 
 impl<'a> CacheKind<'a> {
-    /// How these columns are cached.
+    /// How these columns are cached: in which folder, and how far numbers that `verify` computes again may differ.
     fn new(what: &'a Cached) -> Self {
         let (folder, key, rounding) = match what {
             Cached::Moments(key) => (".moments", key, 0.0),

@@ -201,7 +201,7 @@ pub fn encoded_size(
     Ok(Pack::encode(head, &lines, &plan.source.text, frame)?.len())
 }
 
-/// What the index of a pack says of a cell.
+/// What the index of a pack says of a cell, with the digest of its traces, which is computed here.
 fn pack_line(done: &Done<'_>) -> PackLine {
     PackLine {
         id: done.cell.id,

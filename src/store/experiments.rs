@@ -163,7 +163,7 @@ impl Store {
             return Ok(());
         }
         let packs = self.packs(&plan.experiment)?;
-        // Two entries of a manifest may share a cell.
+        // A plan that follows results has some cells twice.
         let mut seen = HashSet::new();
         let mut gone: Vec<&Cell> = Vec::new();
         for cell in plan.all_cells() {

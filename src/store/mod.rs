@@ -60,7 +60,8 @@ pub use marker::SCHEMA;
 pub use paths::{EXPERIMENT, FolderEntries, contents, is_cell};
 pub use table::read as read_table;
 
-/// The provenance of what this program computes: its version, and the commit that it was built from.
+/// The provenance of what this program computes: its version, and the commit that it was built from, as `build.rs`
+/// found it: `unknown` outside of a repository, where nobody names it.
 pub fn provenance() -> Provenance {
     Provenance {
         version: env!("CARGO_PKG_VERSION").into(),

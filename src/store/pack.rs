@@ -190,7 +190,7 @@ impl Pack {
         TraceRows::read(&bytes, &self.head.columns).map_err(|e| error(&self.path, e))
     }
 
-    /// Reads and checks the file, and decodes these columns of all its rows.
+    /// Reads and checks the file, at each call anew, and decodes these columns of all its rows.
     pub fn read_columns(&self, columns: Vec<String>) -> Result<DataFrame, Error> {
         let bytes = self.read_checked_bytes()?;
         parquet::decode(&bytes, Some(columns)).map_err(|e| error(&self.path, e))

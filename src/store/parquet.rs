@@ -275,7 +275,7 @@ fn numbers_in(frame: &DataFrame, name: &str) -> PolarsResult<Vec<Option<f64>>> {
     }
 }
 
-/// The lists of a column; `None` without this column.
+/// The lists of a column, one for each row; `None` without this column.
 fn lists_in(frame: &DataFrame, name: &str) -> PolarsResult<Option<ListChunked>> {
     match frame.column(name) {
         Ok(column) => Ok(Some(column.list()?.clone())),
@@ -391,7 +391,8 @@ impl TraceRows {
         }
     }
 
-    /// The traces of the cell whose rows have these indices, one for each replicate.
+    /// The traces of the cell whose rows have these indices, one for each replicate; what the cell has not recorded is
+    /// empty in them.
     pub fn traces(&self, range: Range<usize>) -> PolarsResult<Vec<Trace>> {
         let mut traces: Vec<Trace> = Vec::new();
         // Cells of one pack may have measured different metrics: a metric that this cell measured has

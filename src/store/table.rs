@@ -118,7 +118,7 @@ fn is_number(kind: &ArrowDataType) -> bool {
     whole.contains(kind) || [Boolean, Float16, Float32, Float64].contains(kind)
 }
 
-/// The name of a type that cannot be data, without its parameters.
+/// The name of a type that cannot be data, without its parameters, for messages: `date32`, `list or map`.
 fn type_name(kind: &ArrowDataType) -> String {
     use ArrowDataType::*;
     match kind {

@@ -145,10 +145,11 @@ pub struct Session<'a> {
 
 impl Session<'_> {
     /// Runs the missing cells of an experiment whose `lock` is held, stores them, and tells the follower. Before the
-    /// first, it writes the experiment of the plan into the results, which reports follow from then on, and moves
-    /// damaged files aside. `before` cells of the experiment were handled by earlier calls of the command, as where
+    /// first cell, it writes the experiment of the plan into the results, which reports follow from then on, and
+    /// quarantines damaged files. `before` cells of the experiment were handled by earlier calls of the command, as where
     /// fresh runs follow from candidates; the follower's counts include them. Returns how it ended:
-    /// [`Code::SomeFailed`] if some cells failed, now or before, and [`Code::Interrupted`].
+    /// [`Code::SomeFailed`] if some cells failed, now or in an earlier run, and [`Code::Interrupted`] if it was
+    /// interrupted.
     ///
     /// # Errors
     /// If a cell cannot be prepared, or results cannot be read or written.
@@ -333,6 +334,7 @@ struct Observers<'a> {
 }
 
 impl Observer for Observers<'_> {
+    /// Passes on that work was done since the last call.
     fn worked(&self, work: RunWork) {
         self.progress.worked(work);
         self.follower.worked(work);
@@ -344,6 +346,7 @@ impl Observer for Observers<'_> {
         self.follower.skipped(work);
     }
 
+    /// Passes on that a cell is complete, of which `diverged` runs diverged.
     fn cell(&self, diverged: usize) {
         self.progress.cell(diverged);
         self.follower.cell(diverged);
@@ -353,6 +356,7 @@ impl Observer for Observers<'_> {
         self.follower.not_finite(cell, run, round);
     }
 
+    /// Records in the results that a cell failed, and passes it on to the follower.
     fn failed(&self, failed: &Failed<'_>) {
         // Whoever reads the results meanwhile sees the reason. At the end it is written again, and
         // an error is reported.

@@ -124,7 +124,8 @@ impl RunStatus {
         state.took = state.took.or(state.begin.map(|begin| begin.elapsed()));
     }
 
-    /// Enters the last stage of a run that ended with this code.
+    /// Enters the last stage of a run that ended with this code, also if cells failed, and writes the last status to
+    /// the log, if there is one.
     pub fn end(&self, code: Code) {
         self.enter(if code == Code::Interrupted { Phase::Stopped } else { Phase::Finished });
         self.log_now();
@@ -218,6 +219,8 @@ fn write_line(value: &Value) {
 }
 
 impl ChangingResults for RunStatus {
+    /// How often the results of each experiment of the run have changed so far: 0 until it begins, once as it begins,
+    /// and with each cell.
     fn changes(&self) -> Changes {
         let state = lock(&self.state);
         let counts = state.experiments.iter();
@@ -230,6 +233,7 @@ impl ChangingResults for RunStatus {
 }
 
 impl Observer for RunStatus {
+    /// Counts work that was done since the last call, and writes a line of the log if one is due.
     fn worked(&self, work: RunWork) {
         self.done.add(work);
         self.log_if_due();
@@ -240,11 +244,13 @@ impl Observer for RunStatus {
         self.skipped.add(work);
     }
 
+    /// Counts a cell that is complete, whether its runs diverged or not.
     fn cell(&self, _diverged: usize) {
         self.count(|counts| counts.handled += 1);
         lock(&self.state).stored += 1;
     }
 
+    /// Counts a failed cell of the current experiment, and lists it with its reason if it is among the first.
     fn failed(&self, failed: &Failed<'_>) {
         self.count(|counts| {
             counts.handled += 1;
@@ -288,12 +294,13 @@ impl Follower for RunStatus {
         self.log_now();
     }
 
+    /// Notes that the results of the experiment, which is still the current one, have changed: cells of a large
+    /// experiment are written together, the last of them after they were counted.
     fn ends(&self, _experiment: &str) {
-        // Cells of a large experiment are written together, the last of them after they were
-        // counted.
         self.count(|_| ());
     }
 
+    /// Notes that the run waits for another process, until an experiment begins.
     fn waits(&self, _experiment: &str) {
         lock(&self.state).phase = Phase::Waiting;
         self.log_now();

@@ -153,6 +153,7 @@ impl<'a> SubmissionFolder<'a> {
 }
 
 impl Drop for SubmissionFolder<'_> {
+    /// Removes the folder with all that is in it, unless the jobs were submitted.
     fn drop(&mut self) {
         if self.submitted {
             return;
@@ -194,6 +195,7 @@ impl<'a> CreatedResults<'a> {
 }
 
 impl Drop for CreatedResults<'_> {
+    /// Removes the results folder if it was new and is unused: after a submission that succeeded it is not.
     fn drop(&mut self) {
         if self.is_new {
             self.store.remove_unused(&self.new_folders);

@@ -118,6 +118,7 @@ pub fn run(args: &Args) -> Result<Code, Failure> {
         print(&dry_run(&job, args, &job.scripts()?, &table))?;
         return Ok(Code::Done);
     }
+    // The folder is removed again where this function returns before it is kept.
     let folder = SubmissionFolder::reserve(&store, &out)?;
     let job = job_in(folder.path.clone(), args, &plans, tasks)?;
     folder.write(&plans, &list, &job.scripts()?)?;

@@ -192,7 +192,7 @@ pub fn classes(names: &[String]) -> Result<Vec<Class>, Failure> {
     names.iter().filter(|name| *name != "none").map(class).collect()
 }
 
-/// The margin and the floor of the comparison, from the command line.
+/// The margin (a relative change) and the floor (a squared error) of the comparison, from the command line.
 ///
 /// # Errors
 /// If one of them is out of range.

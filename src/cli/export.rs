@@ -74,8 +74,8 @@ fn format(file: &Path) -> Result<ExportFormat, Failure> {
     }
 }
 
-/// The plans, with all their stages, of the stored experiments with these names, or of all if there are no
-/// names.
+/// The plans of the stored experiments with these names, or of all if there are no names, in the order of all names.
+/// They have the cells of all stages of tuning that results decide so far.
 ///
 /// # Errors
 /// If there are no results of a name, or a manifest in the results cannot be read.

@@ -99,6 +99,7 @@ fn commits(range: &str, folder: &str) -> Result<(Option<Commit>, Vec<Commit>), F
     let to = commit_id(to)?;
     let mut found = git::log(&format!("^{from}"), &to, paths)?;
     found.reverse();
+    // It is not listed, so that neither its date nor its subject is needed.
     let id = git::short(&from).to_owned();
     Ok((Some(Commit { id, date: String::new(), subject: String::new() }), found))
 }

@@ -124,7 +124,8 @@ pub fn manifest_source(file: &Path, overrides: Vec<String>) -> Result<(String, S
 }
 
 /// The source of a manifest that is a text and in no file, for an experiment of this name; Python's
-/// `Manifest` takes such texts. Data files are looked for in the working directory.
+/// `Manifest` takes such texts. Data files are looked for in the working directory. Messages call the manifest by the
+/// last part of the name with `.toml`, and pages show how it is run in Python.
 ///
 /// # Errors
 /// If no experiment can have this name.

@@ -271,8 +271,8 @@ pub struct Reported {
     pub contradictions: Vec<String>,
 }
 
-/// Writes the pages of all experiments of a results folder, and the index of all pages. Experiments that cannot
-/// be reported are in the result.
+/// Writes the pages of all experiments of a results folder, and the index of all pages, for Python. Experiments that
+/// cannot be reported are in the result, and nothing is printed about them.
 ///
 /// # Errors
 /// If the index cannot be written.

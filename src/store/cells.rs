@@ -30,7 +30,7 @@ pub enum Status {
 }
 
 impl Status {
-    /// The word for the state in the list of `plan` and in exported files.
+    /// The word for the state in the list of `plan`, and in the frame of cells that Python shows.
     pub fn name(&self) -> &'static str {
         match self {
             Self::Done => "done",

@@ -119,7 +119,8 @@ impl Store {
     }
 
     /// Records that a run has stored all cells of a plan, whose experiment was written before: a cell that is missing
-    /// later was removed.
+    /// later was removed. The caller holds the lock of the experiment, and has run the plan without an option that
+    /// leaves cells out.
     ///
     /// # Errors
     /// If the record cannot be written.
@@ -132,7 +133,7 @@ impl Store {
     }
 
     /// Records that cells of a plan, whose experiment was written before, are still to be stored: a cell that is
-    /// missing was not removed.
+    /// missing was not removed. The caller holds the lock of the experiment.
     ///
     /// # Errors
     /// If the record cannot be written.

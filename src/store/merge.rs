@@ -85,7 +85,8 @@ pub struct MergeSources<'a> {
     experiments: BTreeMap<String, Vec<(usize, StoredExperiment)>>,
     /// The looks at verdicts that were planned for each experiment, each with its folder, in the order of the folders.
     looks: BTreeMap<String, Vec<(usize, PlannedLooks)>>,
-    /// The folder whose manifests are preferred if folders hold different ones.
+    /// The folder whose manifests are preferred if folders hold different ones. The caller sets it before it asks for
+    /// differences or copies.
     pub preferred: Option<usize>,
 }
 
@@ -110,11 +111,12 @@ pub struct CopiedCells {
 }
 
 impl<'a> MergeSources<'a> {
-    /// Reads the experiments of all folders, or the one called `only` in each of them, and checks every file. The first
-    /// folder may not exist yet.
+    /// Reads the experiments of all folders, or the one called `only`, which each folder that exists must have, and
+    /// checks every file. The first folder may not exist yet. Nothing is written, and no lock is held.
     ///
     /// # Errors
-    /// If a folder cannot be read.
+    /// If a folder cannot be read, lacks the experiment `only`, or has an `experiment.toml` or a record of looks that
+    /// is not as it was written. Damaged packs and records of failed cells are no errors ([`Self::damaged`]).
     pub fn new(folders: &'a [Store], only: Option<&str>) -> Result<Self, Error> {
         let mut sources = Self { folders, ..Self::default() };
         for (folder, store) in folders.iter().enumerate() {

@@ -146,8 +146,8 @@ pub struct Session<'a> {
 impl Session<'_> {
     /// Runs the missing cells of an experiment whose `lock` is held, stores them, and tells the follower. Before the
     /// first cell, it writes the experiment of the plan into the results, which reports follow from then on, and
-    /// quarantines damaged files. `before` cells of the experiment were handled by earlier calls of the command, as where
-    /// fresh runs follow from candidates; the follower's counts include them. Returns how it ended:
+    /// quarantines damaged files. `before` cells of the experiment were handled by earlier calls of the command, as
+    /// where fresh runs follow from candidates; the follower's counts include them. Returns how it ended:
     /// [`Code::SomeFailed`] if some cells failed, now or in an earlier run, and [`Code::Interrupted`] if it was
     /// interrupted.
     ///
@@ -340,7 +340,7 @@ impl Observer for Observers<'_> {
         self.follower.worked(work);
     }
 
-    /// Takes work that will not be done ([`Observer::skipped`]) off the totals of both.
+    /// Takes work that will not be done ([`Observer::skipped`]) off the totals of the progress and of the follower.
     fn skipped(&self, work: RunWork) {
         self.progress.skipped(work);
         self.follower.skipped(work);

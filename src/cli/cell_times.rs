@@ -281,7 +281,7 @@ fn step_size(cell: &Cell) -> f64 {
     cell.identity.algorithm.scale().0
 }
 
-/// The prepared cell that [represents](representatives) each shape of the prepared cells.
+/// The prepared cell that [represents](representatives) each shape of the prepared cells, by the shape.
 fn prepared_by_shape<'p, 'a>(prepared: &'p [Prepared<'a>]) -> HashMap<CellShape, &'p Prepared<'a>> {
     let cells: Vec<&Cell> = prepared.iter().map(|prepared| prepared.cell).collect();
     let chosen: HashSet<CellId> = representatives(&cells).iter().map(|cell| cell.id).collect();

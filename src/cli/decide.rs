@@ -195,6 +195,8 @@ impl OpenLooks {
             cells: plan.cells_hash(),
             looks: self.planned,
             seeds: Some(seeds_of(plan)),
+            // Whether neither cells of these settings and seeds, at any number of replicates, nor verdicts were there
+            // before, as pages will say.
             fresh: are_fresh(plan, store)?,
         };
         store.plan_looks(name, planned)?;

@@ -73,8 +73,12 @@ pub fn frontiers(plan: &Plan) -> String {
 }
 
 /// What `plan` prints of an experiment: its cells with their states and with their times on the threads
-/// of the pool, what follows from results, and a sum of what is missing. `planning` is the time that it
-/// took to make the plan. `all` lists every cell also of a grid of more than [`MANY`].
+/// of the pool, what follows from results, and a sum of what is missing, which are all cells that are not done, failed
+/// ones included. `planning` is the time that it took to make the plan. `all` lists every cell also of a grid of more
+/// than [`MANY`]. The instances of the cells are built to measure times, in such a grid those of a sample.
+///
+/// # Errors
+/// What is wrong with these cells and with the frontiers, or that the instances do not fit in memory.
 fn describe(
     plan: &Plan,
     store: &Store,

@@ -89,8 +89,8 @@ pub fn figure_inches(text: &str) -> Result<f64, WidthError> {
     if WIDTHS.contains(&width) { Ok(width) } else { Err(WidthError::OutOfRange) }
 }
 
-/// The command `report`: writes the pages of all experiments of a results folder. Code of Python runs only where
-/// `--run-code` names it.
+/// The command `report`: writes the pages of all experiments of a results folder. Of Python code, only the algorithms
+/// that the package ships are loaded, and what `--run-code` names.
 pub fn run(args: &Args) -> Result<Code, Failure> {
     let formats: Vec<Format> = args.format.iter().filter_map(|name| Format::named(name)).collect();
     if args.figure_width.is_some() && !formats.iter().any(|format| format.has_width()) {

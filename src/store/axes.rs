@@ -151,7 +151,7 @@ struct SeenValues {
 }
 
 impl SettingValues {
-    /// Adds a cell with these leaves.
+    /// Adds a cell with these leaves. Each cell is added once, since cells are counted.
     pub fn add(&mut self, leaves: Leaves) {
         let mut one = Self { cells: 1, seen: BTreeMap::new() };
         for (path, first) in leaves {

@@ -201,7 +201,11 @@ impl<'a> ExportedRows<'a> {
 }
 
 /// Checks the cells of an experiment, and puts the sound ones in the order of the export. What is wrong with the others
-/// is added to `damaged`.
+/// is added to `damaged`. Of a cell that several packs hold, only the copy that counts is looked at. The packs are
+/// checked on the threads of the pool in which this is called.
+///
+/// # Errors
+/// If the folder of the experiment cannot be read.
 fn check_experiment<'a>(
     store: &Store,
     plan: &'a Plan,

@@ -187,7 +187,7 @@ pub fn blobs(ids: &[String]) -> Result<Vec<Result<String, NotText>>, GitError> {
 }
 
 /// The bytes that `git cat-file --batch` answers to these ids, one answer after another, in the form that [`next_blob`]
-/// takes apart.
+/// takes apart. That an object is missing is no error here: the answer says it.
 fn cat_files(ids: &[String]) -> Result<Vec<u8>, GitError> {
     // A file instead of a pipe: git answers while it reads, so that both ends of two pipes could
     // wait for each other.

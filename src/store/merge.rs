@@ -255,7 +255,8 @@ impl<'a> MergeSources<'a> {
         Ok(())
     }
 
-    /// The versions of exactfed that computed the cells, each with the number of its cells in each folder.
+    /// The versions of exactfed that computed the sound cells of all experiments, each with the number of its cells in
+    /// each folder. Folders are merged only if there is one version.
     pub fn versions(&self) -> BTreeMap<&str, BTreeMap<usize, usize>> {
         let mut versions: BTreeMap<&str, BTreeMap<usize, usize>> = BTreeMap::new();
         for pack in self.packs.iter().filter(|pack| pack.cells > 0) {
@@ -513,7 +514,7 @@ fn is_merged(copies: &[SoundCopy]) -> bool {
 }
 
 /// The looks that two folders planned, with the indices of the folders, for each set of cells for which they planned
-/// different ones.
+/// different ones. `looks` are all of one experiment, each with the index of its folder.
 fn different_looks(looks: &[(usize, PlannedLooks)]) -> Vec<[(usize, Looks); 2]> {
     let mut different = Vec::new();
     let mut known: Vec<&(usize, PlannedLooks)> = Vec::new();

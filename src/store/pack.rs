@@ -376,7 +376,8 @@ fn find_index(footer: &[u8]) -> Option<Range<usize>> {
     Some(from..end)
 }
 
-/// Checks that the id of a cell is the hash of its settings, which are TOML.
+/// Checks that the id of a cell is the hash of its settings, which are TOML, character by character as they were hashed
+/// when the cell was planned.
 pub fn check_settings(id: CellId, settings: &str) -> Result<(), PackError> {
     let hash = CellId::of(settings);
     if hash != id {

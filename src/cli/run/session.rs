@@ -62,8 +62,8 @@ impl<'a> Task<'a> {
     }
 }
 
-/// The cells among these that are to be run, by what is stored of them and by the options: with `--force`
-/// also those that are done.
+/// The cells among these that are to be run, by what is stored of them, which is read and checked, and by the options:
+/// with `--force` also those that are done, and those that failed before only with `--rerun-failed` or `--force`.
 pub fn missing<'a>(
     plan: &Plan,
     cells: &[&'a Cell],

@@ -139,7 +139,7 @@ impl<'a> SubmissionFolder<'a> {
 
     /// Keeps the folder, and writes into it how the jobs (`ids`: the array, the merge) are watched and
     /// cancelled. The results take over these plans, so that reports follow their manifests from now on, as
-    /// after a run.
+    /// after a run; the locks of the experiments are not taken for that.
     ///
     /// # Errors
     /// If a file cannot be written; the jobs are submitted all the same.

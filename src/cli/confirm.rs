@@ -104,9 +104,9 @@ impl PlannedTime {
         (self.candidates + self.fresh).max(SHORT_SECONDS)
     }
 
-    /// Asks whether to run these missing cells, if all cells that have followed from results so far,
-    /// `follows`, take longer than [may be without a question](Self::unasked). `missing` are the cells
-    /// among them that have no results yet.
+    /// Asks on the terminal whether to run these missing cells, if all cells that have followed from results so far,
+    /// `follows`, take longer than [may be without a question](Self::unasked), by `times`, which has to have times of
+    /// them. `missing` are the cells among them that have no results yet; without any, nothing is asked.
     ///
     /// # Errors
     /// If the answer is no or there is no terminal to ask on; the message says what runs them.

@@ -195,8 +195,8 @@ impl OpenLooks {
             cells: plan.cells_hash(),
             looks: self.planned,
             seeds: Some(seeds_of(plan)),
-            // Whether neither cells of these settings and seeds, at any number of replicates, nor verdicts were there
-            // before, as pages will say.
+            // Whether these looks are the first: no cell with these settings and seeds is stored, at any number of
+            // replicates, and no page showed verdicts on them.
             fresh: are_fresh(plan, store)?,
         };
         store.plan_looks(name, planned)?;
@@ -234,8 +234,8 @@ impl OpenLooks {
     }
 
     /// Judges the claims at the look that is next, notes which are decided, and returns how many are open:
-    /// no look has decided them, and more replicates may. `plan` has the replicates of this look, and its cells have
-    /// results. A claim that an earlier look has decided stays decided.
+    /// no look has decided them, and more replicates may. `plan` has the replicates of this look, and its cells were
+    /// run; some may have failed. A claim that an earlier look has decided stays decided.
     fn judge(&mut self, plan: &Plan, by: &Judging<'_>) -> Result<usize, Failure> {
         // A new store: an open one remembers the packs that it has seen.
         let store = Store::open_existing(&by.options.out)?;

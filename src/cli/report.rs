@@ -228,6 +228,9 @@ fn shows_unplanned_verdicts(experiment: &Experiment<'_>) -> bool {
 
 /// Computes the frontiers of a plan with their maps, or reads them from the cache of the results; what is computed is
 /// cached. If they are not cached, the progress is printed where `printed` says so, since they may take minutes.
+///
+/// # Errors
+/// If a problem of the frontiers cannot be built, or no algorithm reaches any target.
 fn frontiers_of<'a>(
     plan: &'a Plan,
     store: &Store,

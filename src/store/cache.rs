@@ -131,6 +131,7 @@ impl Store {
     /// plan was read, so that building the instance needs no search. It finds nothing for a plan that was read from a
     /// manifest.
     pub fn known_optima(plan: &Plan) -> impl Fn(&str) -> Option<Minimiser> + use<'_> {
+        // The copies of data files, of which a plan from results knows, are in a folder directly below the root.
         let root = plan.source.copies.as_deref().and_then(Path::parent);
         move |key| read_optimum(root?, key)
     }

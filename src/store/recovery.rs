@@ -12,8 +12,9 @@ use std::path::{Path, PathBuf};
 
 impl Store {
     /// Removes files that were being written and results that were replaced, and quarantines files
-    /// that are not as they were written: from then on their cells are missing, and a run computes them again. Returns,
-    /// for each quarantined file, what is wrong with it and its new path. The caller holds the lock of the experiment.
+    /// that are not as they were written: from then on, cells that no other file has are missing, and a run computes
+    /// them again. Returns, for each quarantined file, what is wrong with it and its new path. The caller holds the
+    /// lock of the experiment.
     ///
     /// # Errors
     /// If a file cannot be read, renamed or removed, or the path of the experiment has a symbolic link in it.

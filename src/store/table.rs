@@ -145,7 +145,7 @@ fn append_array(part: &dyn Array, name: &str, column: &mut Column) -> Result<(),
     }
     let numbers = match column {
         Column::Numbers(numbers) => numbers,
-        // Long numbers, which are texts, come from CSV files alone: here they are refused below.
+        // Long numbers come from CSV files alone: no column that `read_column` begins is of that kind.
         Column::LongNumbers(texts) | Column::Text(texts) => {
             let part =
                 part.as_any().downcast_ref::<Utf8ViewArray>().ok_or_else(|| invalid(OTHER_TYPE))?;

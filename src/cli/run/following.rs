@@ -43,6 +43,7 @@ impl Session<'_> {
         let mut handled: HashSet<CellId> = plan.cells.iter().map(|cell| cell.id).collect();
         let mut reported: HashSet<String> = HashSet::new();
         while !self.interrupt.is_requested() {
+            // The plan is made anew for each stage, since it follows results once: what they decide by now.
             let source = plan.source.clone();
             let next = crate::evidence::plan(plan.experiment.clone(), source)?;
             let mut next = self.pool.install(|| tuned::follow(next, &self.store))?;

@@ -76,7 +76,8 @@ const LISTED: usize = 20;
 
 /// The command `submit`: checks all missing cells, writes the folder of a submission, and submits the array of tasks
 /// and the merge that follows it. With `--dry-run` it prints what it would do instead; with `--wait` it returns the
-/// code of the merge. If all cells are done, nothing is submitted.
+/// code of the merge. If no cell is to be run, nothing is submitted, and the code is [`Code::SomeFailed`] if cells
+/// failed before.
 ///
 /// # Errors
 /// If a cell cannot be prepared, is in an earlier submission that is not merged, or Slurm refuses a job.

@@ -27,8 +27,8 @@ const PATIENCE: Duration = Duration::from_secs(60);
 const LOG_LINES: usize = 30;
 
 /// Shows the state of the jobs of a submission (`ids`: the array, the merge) until the merge has ended, and
-/// returns the code of the merge, which it writes into `folder`. `cells` is the number of submitted cells.
-/// After Ctrl-C it returns [`Code::Interrupted`], and the jobs continue.
+/// returns the code of the merge, which the merge writes into the file `ended` of `folder`. `cells` is the number of
+/// submitted cells. After Ctrl-C it returns [`Code::Interrupted`], and the jobs continue.
 ///
 /// # Errors
 /// If the jobs are gone and the merge has left no code, [`PATIENCE`] after they were seen last.
@@ -124,7 +124,7 @@ fn describe(states: &[TaskState], tasks: &Id) -> String {
     text
 }
 
-/// Prints the last [`LOG_LINES`] lines of a log.
+/// Prints the last [`LOG_LINES`] lines of a log on standard error, or nothing if it cannot be read.
 fn print_log(file: &Path) {
     let text = read_regular_text(file).unwrap_or_default();
     let lines: Vec<&str> = text.lines().collect();

@@ -84,7 +84,7 @@ impl ProgressLine {
         self.show(&state());
     }
 
-    /// Shows a state beside the bar, or prints it where the bar is hidden.
+    /// Shows a state next to the bar, or prints it where the bar is hidden.
     fn show(&self, state: &str) {
         if self.bar.is_hidden() {
             self.print(state);

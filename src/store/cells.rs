@@ -127,7 +127,7 @@ impl Store {
     ///
     /// # Errors
     /// If the cell cannot be written: then its earlier results stay and count, and nothing new is left. Or if its
-    /// earlier results, or the record of its failure, cannot be removed: then they are stored beside the new results,
+    /// earlier results, or the record of its failure, cannot be removed: then they are stored next to the new ones,
     /// which count.
     pub fn write(
         &self,

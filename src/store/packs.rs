@@ -148,7 +148,8 @@ struct HeldRows {
 }
 
 impl RecentRows {
-    /// The number of packs whose rows are held: more than threads read at a time.
+    /// The most packs whose rows are held. Where more threads than this read different packs at a time, rows that were
+    /// dropped are read from the file again.
     const MOST: usize = 8;
 
     /// The place for the rows of a pack, or for why they cannot be read. It is empty if nobody has read them lately:

@@ -327,6 +327,15 @@ impl Frontier {
         all
     }
 
+    /// The smallest target ε, which a map has unless it states another one; `None` of an empty list. A range is not
+    /// listed, so that checks may ask for it whatever the number of its points is.
+    pub fn smallest_target(&self) -> Option<f64> {
+        match &self.targets {
+            ListOr::List(list) => list.iter().copied().min_by(f64::total_cmp),
+            ListOr::Table(range) => Some(range.from.min(range.to)),
+        }
+    }
+
     /// The numbers of local steps H that are tried, listed or powers of a ratio, the smallest first.
     pub fn all_local_steps(&self) -> Vec<u64> {
         let mut all = match &self.local_steps {

@@ -107,7 +107,7 @@ impl PhaseMap {
     /// checks of the manifest refuse maps of such a frontier.
     pub fn numbers(&self, problem: &Settings, frontier: &Frontier) -> PhaseNumbers {
         let clients = frontier.clients.iter().min().copied().unwrap_or(problem.clients as u64);
-        let target = frontier.all_targets().last().copied().unwrap_or(f64::NAN);
+        let target = frontier.smallest_target().unwrap_or(f64::NAN);
         // Maps have the price of a communication in gradients, also where the manifest has prices in seconds.
         let is_priced = false;
         let price = frontier.lead(is_priced).price().unwrap_or(f64::NAN);

@@ -18,8 +18,8 @@ impl Checker<'_> {
         self.figures(figures);
         self.claims(claims, &figure_ids(self.manifest, figures));
         self.amendments(claims, kinds.is_none());
-        self.frontiers();
-        self.phases();
+        let are_frontiers_sound = self.frontiers();
+        self.phases(are_frontiers_sound);
         self.tune();
         self.equal_labels();
         // What ranks the algorithms is never an average over rounds, and so is checked as `SqError` is.

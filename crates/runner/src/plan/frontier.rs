@@ -82,8 +82,10 @@ impl<'a> Checker<'a> {
     }
 
     /// Notes what is wrong with the frontiers of a manifest: with each one, and with the problem for all of them.
-    pub fn frontiers(&mut self) {
+    /// Returns whether the tables of all frontiers are sound, so that maps may be made of their numbers.
+    pub fn frontiers(&mut self) -> bool {
         let manifest = self.manifest;
+        let before = self.found.len();
         let mut ids = BTreeSet::new();
         for (i, frontier) in manifest.frontier.iter().enumerate() {
             let message = format!("a frontier's id names its files: \"{}\" cannot", frontier.id);
@@ -93,6 +95,7 @@ impl<'a> Checker<'a> {
                 checker.frontier(frontier);
             });
         }
+        let are_sound = self.found.len() == before;
         if !manifest.frontier.is_empty() {
             let kind = manifest.problem().kind();
             let message = format!(
@@ -104,6 +107,7 @@ impl<'a> Checker<'a> {
             let message = "a frontier is of one instance: `instance` must be \"fixed\"";
             self.require(manifest.instance == InstanceMode::Fixed, "instance", message);
         }
+        are_sound
     }
 
     /// Notes what is wrong with the keys of a frontier.

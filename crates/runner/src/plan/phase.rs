@@ -28,8 +28,10 @@ pub fn phase_problem(problem: &problem::Spec) -> Option<&Settings> {
 }
 
 impl Checker<'_> {
-    /// Notes what is wrong with the maps of a manifest (`[[phase]]`): with their ids and with their contents.
-    pub fn phases(&mut self) {
+    /// Notes what is wrong with the maps of a manifest (`[[phase]]`): with their ids and with their contents. The
+    /// problems of a map are made of numbers of its frontier, and are only looked at if `are_frontiers_sound`: what is
+    /// wrong with these numbers is noted at the frontier.
+    pub fn phases(&mut self, are_frontiers_sound: bool) {
         let others = super::frontier::frontier_figures(self.manifest);
         let mut ids: BTreeSet<String> = others.map(|(id, _)| id).collect();
         for (i, phase) in self.manifest.phase.iter().enumerate() {
@@ -37,13 +39,13 @@ impl Checker<'_> {
             let is_new = ids.insert(phase.id.clone());
             self.table(&format!("phase.{i}"), |checker| {
                 checker.check_id(&phase.id, message, "figures", is_new);
-                checker.phase(phase);
+                checker.phase(phase, are_frontiers_sound);
             });
         }
     }
 
-    /// Notes what is wrong with the contents of a map.
-    fn phase(&mut self, phase: &PhaseMap) {
+    /// Notes what is wrong with the contents of a map; with its problems only if `are_frontiers_sound`.
+    fn phase(&mut self, phase: &PhaseMap, are_frontiers_sound: bool) {
         let manifest = self.manifest;
         let before = self.found.len();
         self.equal_ratios("x.values", &phase.x.values);
@@ -88,7 +90,7 @@ impl Checker<'_> {
             return;
         };
         self.numbers_of_clients(phase, problem, frontier);
-        if self.found.len() == before {
+        if are_frontiers_sound && self.found.len() == before {
             self.corners(phase, problem, frontier);
         }
     }
@@ -112,7 +114,7 @@ impl Checker<'_> {
 
     /// Notes the first corner of a map at which the numbers describe no problem, or a target that the start has reached
     /// already. Other squares need no check, since their numbers are between those of the corners. All other keys of
-    /// the map must be sound.
+    /// the map and of its frontier must be sound.
     fn corners(&mut self, phase: &PhaseMap, problem: &Settings, frontier: &Frontier) {
         let base = phase.numbers(problem, frontier);
         let radius = frontier.isotropic_radius();

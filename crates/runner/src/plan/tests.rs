@@ -368,3 +368,67 @@ fn a_loss_takes_the_place_of_the_error() {
     assert_eq!(by(false, &[Accuracy, TestLoss, TrainLoss]), Quantity::TestLoss);
     assert_eq!(by(false, &[CorrectionSum, Accuracy, SqGradient]), Quantity::Accuracy);
 }
+
+/// A frontier and a map of it without an axis of clients, on a quadratic with two clients.
+fn frontier_with_map(targets: &str, algorithms: &str) -> String {
+    format!(
+        r#"
+        title = "t"
+        seed = 1
+        replicates = 1
+        [problem.quadratic]
+        dimension = 2
+        clients = 2
+        spectrum = {{ from = 0.5, to = 1.0 }}
+        noise = 0.1
+        [[frontier]]
+        id = "f"
+        algorithms = [{algorithms}]
+        targets = {targets}
+        step-size = {{ from = 0.01, to = 1.0, points = 5 }}
+        [[phase]]
+        id = "m"
+        x = {{ over = "noise", values = {{ from = 0.1, to = 1.0, points = 2 }} }}
+        y = {{ over = "condition", values = {{ from = 2.0, to = 4.0, points = 2 }} }}
+        "#
+    )
+}
+
+/// Such a list would not fit in memory, and the program would end without a message.
+#[test]
+fn targets_of_a_map_are_counted_before_they_are_listed() {
+    let sound = frontier_with_map("{ from = 0.1, to = 0.01, points = 3 }", "\"fedavg\"");
+    let manifest = plan(&sound).manifest;
+    let frontier = &manifest.frontier[0];
+    assert_eq!(frontier.smallest_target(), frontier.all_targets().last().copied());
+    for (targets, said) in [
+        ("{ from = 0.1, to = 0.01, points = 2000000000000000000 }", "`points` of `targets` must"),
+        // No problem of the map has a target of −1, which is noted once.
+        ("{ from = 0.1, to = -1.0, points = 3 }", "`from` and `to` of `targets` must"),
+    ] {
+        let found = rejected(&frontier_with_map(targets, "\"fedavg\"")).diagnostics;
+        assert_eq!(found.len(), 1, "{found:?}");
+        assert!(found[0].message.contains(said), "{}", found[0].message);
+    }
+}
+
+/// A million combinations of values, of each of which an algorithm would be made.
+#[test]
+fn combinations_of_tried_values_are_counted_before_they_are_made() {
+    let list = |unit: f64| {
+        let values: Vec<String> =
+            (1..=1000).map(|i| format!("{:?}", f64::from(i) * unit)).collect();
+        values.join(", ")
+    };
+    let algorithm = |[one, other]: [&str; 2]| {
+        format!("{{ fedavg = {{ cohort = [{one}], server-step = [{other}] }} }}")
+    };
+    let targets = "{ from = 0.1, to = 0.01, points = 3 }";
+    let many = [list(0.5), list(0.25)];
+    let text = frontier_with_map(targets, &algorithm(many.each_ref().map(String::as_str)));
+    let found = rejected(&text).diagnostics;
+    assert_eq!(found.len(), 1, "{found:?}");
+    let said = &found[0].message;
+    assert!(said.contains("`fedavg` make 1000000 combinations; at most 10000"), "{said}");
+    plan(&frontier_with_map(targets, &algorithm(["1, 2", "1.0, 2.0"])));
+}

@@ -9,6 +9,9 @@ use exactfed_core::problem::Fault;
 use thiserror::Error;
 use toml::{Table, Value};
 
+/// The most choices of values of an algorithm's keys.
+const MOST_CHOICES: usize = 10_000;
+
 /// Why tried values of settings make no algorithm.
 #[derive(Debug, Error)]
 enum ChoiceError {
@@ -184,9 +187,17 @@ impl<'a> SearchedReader<'a> {
     }
 
     /// The algorithm at each choice of one value for every tried setting. After the first fault, which is noted, no
-    /// other choice is tried, and the choices are incomplete.
+    /// other choice is tried, and the choices are incomplete. They are counted before they are made.
     fn choices(&mut self, tried: &[TriedSetting]) -> Vec<Spec> {
-        let number = tried.iter().map(|setting| setting.values.len()).product();
+        let counts = tried.iter().map(|setting| setting.values.len());
+        let number = counts.fold(1, usize::saturating_mul);
+        if number > MOST_CHOICES {
+            let name = self.written.name();
+            self.fault(format!(
+                "the values of the keys of `{name}` make {number} combinations; at most {MOST_CHOICES} are tried: write fewer values"
+            ));
+            return Vec::new();
+        }
         let mut choices = Vec::new();
         for choice in 0..number {
             match self.choice(&settings_of(tried, choice)) {

@@ -1,6 +1,7 @@
 //! What tuning found: the candidates' means of the metric of tuning over each tuned setting, what was selected, what
 //! fresh runs of it give, and how much smaller their loss is than with one value for all algorithms.
 
+use crate::cells::cost_sample::NoSample;
 use crate::cells::costs::when_text;
 use crate::cells::read::read_cells;
 use crate::cells::runs::TraceNeeds;
@@ -205,9 +206,7 @@ impl TunedRow {
         let first = &group.candidates.first()?.cell;
         let keys: Vec<&str> = tuning.settings.iter().map(|s| s.key.as_str()).collect();
         let fresh = group.evaluation.as_ref().and_then(|cell| sample_of(cells, &cell.id, tune));
-        // The loss is NaN if a run ends before the cost at which candidates are compared.
-        let has_ended = group.candidates.iter().any(|c| c.loss.is_some_and(f64::is_nan));
-        let ended = has_ended.then(|| "runs end before the cost".to_owned());
+        let not_compared = why_not_compared(group, tune, read).map(str::to_owned);
         let at_edge = !group.edges.is_empty();
         // The first refused candidate is the nearest: those beyond it are refused for the same reason.
         let refused = group.refused.first().filter(|_| at_edge);
@@ -223,7 +222,7 @@ impl TunedRow {
                 .iter()
                 .map(|edge| edge_in_words(*edge, &keys))
                 .chain(refused.map(|reason| format!("left out: {reason}")))
-                .chain(ended)
+                .chain(not_compared)
                 .collect(),
             tuning_value: finals.map_or(f64::NAN, |sample| crate::stats::mean(&sample)),
             fresh: fresh.as_ref().map(|sample| Summary::new(sample)),
@@ -243,6 +242,19 @@ impl TunedRow {
             replicates: group.evaluation.as_ref().map_or(0, |cell| cell.identity.runs()),
         })
     }
+}
+
+/// Why candidates of a group are not compared though no run of them diverged, in words; `None` if all are compared.
+fn why_not_compared(
+    group: &TuningGroup,
+    tune: &Tune,
+    read: &TuningCells<'_>,
+) -> Option<&'static str> {
+    let first = group.candidates.iter().find(|c| c.loss.is_some_and(f64::is_nan))?;
+    let cell = read.candidates.iter().find(|cell| cell.cell.id == first.last_cell().id);
+    let is_unrecorded = cell
+        .is_some_and(|cell| cell.runs.sample(tune.metric, tune.at) == Err(NoSample::Unrecorded));
+    Some(if is_unrecorded { "runs do not have the metric" } else { "runs end before the cost" })
 }
 
 /// At which edge of what was tried a candidate is, in words; `keys` are the tuned settings.

@@ -26,7 +26,7 @@ mod searched;
 mod stated;
 mod work;
 
-use crate::federated::{Conditions, Federated, Run, Schedule, Terms};
+use crate::federated::{Conditions, Federated, Run, Schedule, Terms, Variates};
 use crate::flattened::Flattened;
 use crate::problem::{Fault, Faults, Problem};
 use crate::round_program::{RoundPrice, Traced};
@@ -427,6 +427,16 @@ impl Spec {
     /// Whether the estimate is the mean of the iterates (Polyak-Ruppert averaging), and after which part of the rounds.
     pub fn average(&self) -> Average {
         self.common().average
+    }
+
+    /// Whether its runs tell the state of their clients ([`Run::clients`]), on which some metrics are measured.
+    pub fn tells_clients(&self) -> bool {
+        self.single_run().is_some()
+    }
+
+    /// Whether its runs tell the control variates of their clients, on which some metrics are measured.
+    pub fn tells_variates(&self) -> bool {
+        self.single_run().is_some_and(|terms| terms.variates != Variates::None)
     }
 
     /// The terms of an algorithm that is one run of the engine and nothing else; `None` if it is custom, averaged or

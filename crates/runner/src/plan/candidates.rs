@@ -10,9 +10,10 @@ use crate::manifest::entries::from_tree;
 use crate::manifest::read::read_at;
 use crate::manifest::schema::ManifestSchema;
 use crate::manifest::tune::{PerSetting, Tune, TunedSetting};
-use crate::manifest::{Diagnostic, Manifest, Node, Place};
+use crate::manifest::{Diagnostic, Manifest, Node, Place, Quantity};
 use exactfed_core::rng::MAX_REPLICATES;
 use exactfed_core::sources::StatedAlgorithm;
+use std::collections::BTreeSet;
 
 /// The most candidates of one setting.
 const MOST_CANDIDATES: usize = 1000;
@@ -278,7 +279,26 @@ impl Checker<'_> {
             let message = format!("`{}` is no quantity of single runs", tune.metric.name());
             self.fault("tune.metric", message);
         } else {
+            let before = self.found.len();
             self.quantity("tune.metric", tune.metric);
+            if self.found.len() == before {
+                self.algorithms_without(tune.metric);
+            }
+        }
+    }
+
+    /// Notes each algorithm whose runs do not have the quantity by which candidates are selected, though it is
+    /// recorded: none of its candidates could ever be selected.
+    fn algorithms_without(&mut self, quantity: Quantity) {
+        let Some(metric) = quantity.metric() else { return };
+        let lacking = self.cells.iter().filter(|cell| !metric.is_of(&cell.identity.algorithm));
+        let labels: BTreeSet<&str> = lacking.map(|cell| cell.label.as_str()).collect();
+        for label in labels {
+            let message = format!(
+                "`metric` = \"{}\" is not measured of \"{label}\", so that none of its candidates could be selected: name a quantity that all algorithms have",
+                metric.name()
+            );
+            self.fault("tune.metric", message);
         }
     }
 }

@@ -432,3 +432,56 @@ fn combinations_of_tried_values_are_counted_before_they_are_made() {
     assert!(said.contains("`fedavg` make 1000000 combinations; at most 10000"), "{said}");
     plan(&frontier_with_map(targets, &algorithm(["1, 2", "1.0, 2.0"])));
 }
+
+/// Such an algorithm would have no candidate that could be selected, and would get more and more of them. Scaffold has
+/// control variates, FedAvg and averages of estimates have none.
+#[test]
+fn tuning_by_a_metric_that_an_algorithm_lacks_is_refused() {
+    let text = |metric: &str, algorithms: &str| {
+        format!(
+            r#"
+            title = "t"
+            seed = 1
+            replicates = 2
+            [problem.quadratic]
+            dimension = 2
+            clients = 2
+            spectrum = {{ from = 0.5, to = 1.0 }}
+            noise = 0.1
+            [start]
+            offset = 1.0
+            [budget]
+            rounds = 20
+            [record]
+            metrics = ["{metric}"]
+            [tune]
+            over = "step-size"
+            range = [0.1, 0.5]
+            metric = "{metric}"
+            {algorithms}
+            "#
+        )
+    };
+    let scaffold = "[[algorithm.scaffold]]\nlocal-steps = 2\n";
+    let fedavg = "[[algorithm.fedavg]]\nlocal-steps = 2\n";
+    let averaged =
+        "[[algorithm.scaffold]]\nlocal-steps = 2\nlabel = \"A\"\naverage = { burn-in = 0.5 }\n";
+    for (metric, algorithms, lacking) in [
+        ("lyapunov", [scaffold, fedavg], Some("FedAvg")),
+        ("lyapunov", [scaffold, averaged], Some("A")),
+        ("sq-error-clients", [fedavg, averaged], Some("A")),
+        ("sq-error-clients", [scaffold, fedavg], None),
+        ("sq-gradient", [fedavg, averaged], None),
+    ] {
+        let text = text(metric, &algorithms.concat());
+        let Some(label) = lacking else {
+            plan(&text);
+            continue;
+        };
+        let found = rejected(&text).diagnostics;
+        assert_eq!(found.len(), 1, "{found:?}");
+        let said = &found[0].message;
+        let expected = format!("`metric` = \"{metric}\" is not measured of \"{label}\", so that");
+        assert!(said.starts_with(&expected), "{said}");
+    }
+}

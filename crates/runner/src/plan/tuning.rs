@@ -33,7 +33,7 @@ pub struct TuningGroup {
     /// All candidates, in the order of their values.
     pub candidates: Vec<Candidate>,
     /// The place of the selected one, once the losses of all are known; `None` before, and where no
-    /// candidate has a finite loss, since runs diverged or ended too early.
+    /// candidate has a finite loss, since runs diverged, ended too early or do not have the metric.
     pub selected: Option<usize>,
     /// The edges at which the selected candidate stands, so that a better one may be outside of the candidates. Where
     /// all candidates diverged, they are the smallest values of the settings.
@@ -65,9 +65,8 @@ pub struct Candidate {
     pub first: Option<FirstRuns>,
     /// The values of the tuned settings, in their order; `None` for one that the algorithm lacks.
     pub values: Vec<Option<f64>>,
-    /// The mean loss of all its runs, which is smallest for the best candidate: infinite if one diverged, or if the
-    /// metric is not measured of the algorithm; NaN if one ends before the cost at which candidates are compared;
-    /// `None` if they were not run.
+    /// The mean loss of all its runs, which is smallest for the best candidate: infinite if one diverged; NaN if one
+    /// ends before the cost at which candidates are compared, or does not have the metric; `None` if they were not run.
     pub loss: Option<f64>,
 }
 
@@ -144,8 +143,8 @@ pub trait CandidateRuns {
     /// Why results cannot be read.
     type Error;
 
-    /// The mean loss of the runs of a cell: infinite if one diverged, or if the metric is not measured of the
-    /// algorithm; NaN if one ends before the cost at which candidates are compared; `None` if they were not run.
+    /// The mean loss of the runs of a cell: infinite if one diverged; NaN if one ends before the cost at which
+    /// candidates are compared, or does not have the metric; `None` if they were not run.
     ///
     /// # Errors
     /// If results are damaged.

@@ -13,6 +13,7 @@ mod table;
 
 pub use average::TimeAverage;
 pub use cost::{AtCost, Prices};
+use exactfed_core::algorithm::Spec;
 use exactfed_core::federated::Cost;
 pub use info::{ExpectedValue, MeasuredOn, MeasuredValue, QuantityInfo, QuantityKind, Shortfall};
 pub use measure::Reading;
@@ -35,6 +36,16 @@ impl Metric {
         match self.quantity().info().kind {
             QuantityKind::Measured(on, value) => (on, value),
             kind => unreachable!("{} is of the kind {kind:?}", self.name()),
+        }
+    }
+
+    /// Whether runs of an algorithm have the metric, as far as the algorithm decides it: some metrics are measured on
+    /// clients or their control variates, which not all runs have. The problem may still lack what it is measured on.
+    pub fn is_of(self, algorithm: &Spec) -> bool {
+        match self.measured().0 {
+            MeasuredOn::Clients => algorithm.tells_clients(),
+            MeasuredOn::Variates => algorithm.tells_variates(),
+            _ => true,
         }
     }
 }

@@ -141,10 +141,9 @@ impl<'p> Attempt<'p> {
         // The numbers of recorded rounds increase, so that at most one of them is this round.
         while recorded.get(self.trace.rows()) == Some(&self.round) {
             self.record(own);
-            if let Err(error) = self.sanity.check(&self.trace, own, self.scenario) {
-                observer.skipped(self.left());
-                return Err(Stopped::Failed(self.run, error.to_string()));
-            }
+            self.sanity
+                .check(&self.trace, own, self.scenario)
+                .map_err(|error| Stopped::Failed(self.run, error.to_string()))?;
             self.report(observer, 0);
         }
         self.report(observer, REPORTED);
@@ -165,9 +164,7 @@ impl<'p> Attempt<'p> {
         }
         self.trace.outcome = Outcome::Diverged;
         self.report(observer, 0);
-        observer.skipped(self.left());
-        // Nothing of this run is left to report, also where another run of the task fails later.
-        self.reported = self.prepared.work_per_run();
+        observer.skipped(self.prepared.work_per_run() - self.reported);
         true
     }
 
@@ -179,11 +176,6 @@ impl<'p> Attempt<'p> {
             observer.worked(done - self.reported);
             self.reported = done;
         }
-    }
-
-    /// The work on the run that was not reported yet, done or not.
-    fn left(&self) -> RunWork {
-        self.prepared.work_per_run() - self.reported
     }
 
     /// Adds a row to the trace, with θ_t if the manifest asks for it.
@@ -276,7 +268,8 @@ impl<'p> Prepared<'p> {
     /// Computes a task, runs on one instance, which go together if they are more than one. Returns their traces.
     ///
     /// # Errors
-    /// If the observer interrupts the task, or a run fails.
+    /// If the observer interrupts the task, or a run fails. What is left of the work on the task then is not reported
+    /// to the observer: the caller does it, who also sees panics.
     pub(super) fn attempt(
         &self,
         runs: Range<u64>,
@@ -335,14 +328,10 @@ impl<'p> Prepared<'p> {
         loop {
             let mut going = Vec::with_capacity(active.len());
             for place in active {
-                match attempts[place].goes_on(all.run(place), observer) {
-                    Ok(true) => going.push(place),
-                    Ok(false) => all.stop(place),
-                    Err(stopped) => {
-                        let others = attempts.iter().enumerate().filter(|(i, _)| *i != place);
-                        others.for_each(|(_, attempt)| observer.skipped(attempt.left()));
-                        return Err(stopped);
-                    }
+                if attempts[place].goes_on(all.run(place), observer)? {
+                    going.push(place);
+                } else {
+                    all.stop(place);
                 }
             }
             active = going;

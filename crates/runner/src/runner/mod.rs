@@ -60,6 +60,53 @@ pub struct Silent;
 
 impl Observer for Silent {}
 
+/// The observer of the runs of one task. It hands everything on to another observer, and counts the work that is
+/// reported, so that the rest is known when the task ends early, also by a panic.
+struct TaskObserver<'o> {
+    observer: &'o dyn Observer,
+    /// The work that was done or skipped so far.
+    reported: RunWorkCount,
+}
+
+impl<'o> TaskObserver<'o> {
+    fn new(observer: &'o dyn Observer) -> Self {
+        Self { observer, reported: RunWorkCount::default() }
+    }
+
+    /// Reports as skipped what is left of the work `all` on the task.
+    fn skip_rest(&self, all: RunWork) {
+        self.observer.skipped(all - self.reported.get());
+    }
+}
+
+impl Observer for TaskObserver<'_> {
+    fn worked(&self, work: RunWork) {
+        self.reported.add(work);
+        self.observer.worked(work);
+    }
+
+    fn skipped(&self, work: RunWork) {
+        self.reported.add(work);
+        self.observer.skipped(work);
+    }
+
+    fn cell(&self, diverged: usize) {
+        self.observer.cell(diverged);
+    }
+
+    fn not_finite(&self, cell: &Cell, run: u64, round: u64) {
+        self.observer.not_finite(cell, run, round);
+    }
+
+    fn failed(&self, failed: &Failed<'_>) {
+        self.observer.failed(failed);
+    }
+
+    fn interrupted(&self) -> bool {
+        self.observer.interrupted()
+    }
+}
+
 /// A cell that could not be run.
 #[derive(Debug)]
 pub struct Failed<'a> {
@@ -182,7 +229,8 @@ impl<'a> Queue<'a> {
 
     /// Computes a task. Returns the cell if it was the cell's last task and no run failed; `None` otherwise, also if
     /// the observer interrupts the task, which leaves the cell incomplete. A task is left out if a run with a smaller
-    /// number has failed in its cell. A run that panics counts as failed.
+    /// number has failed in its cell. A run that panics counts as failed. The work on a task that is left out, and what
+    /// is left of a task without traces, is reported as skipped.
     fn work(&self, task: QueuedRuns, observer: &dyn Observer) -> Option<Done<'a>> {
         let QueuedRuns { cell: place, runs } = task;
         let prepared = &self.cells[place];
@@ -202,7 +250,11 @@ impl<'a> Queue<'a> {
             }
         }
         let begin = Instant::now();
-        let result = caught(|| prepared.attempt(runs.clone(), observer));
+        let of_task = TaskObserver::new(observer);
+        let result = caught(|| prepared.attempt(runs.clone(), &of_task));
+        if !matches!(result, Ok(Ok(_))) {
+            of_task.skip_rest(prepared.work_per_run().times(count));
+        }
         let traces = match result {
             Ok(Ok(traces)) => Ok(traces),
             Ok(Err(Stopped::Interrupted)) => return None,

@@ -2,11 +2,16 @@
 
 use super::*;
 use crate::manifest::Metric;
+use crate::manifest::Source;
 use crate::plan::Plan;
 use crate::sample::{DIVERGING, GARNET, LMS, LOGISTIC};
 use exactfed_core::algorithm::Spec;
+use exactfed_core::algorithm::custom::{CustomRun, StartCustom};
+use exactfed_core::definition::Definition;
+use exactfed_core::federated::{Conditions, Cost, RoundClients, Run};
 use exactfed_core::kernel::squared_distance;
 use exactfed_core::problem::arrays::NoFiles;
+use exactfed_core::registry::Registry;
 
 /// The plan of the sample manifest on logistic regression with this number of replicates.
 fn plan(replicates: u64) -> Plan {
@@ -75,6 +80,80 @@ fn progress_counts_what_is_measured() {
     let rows = prepared[0].recorded.len() as u64;
     let [steps, all] = [0, rows].map(|rows| work(rounds, rows).operations);
     assert!(steps < all / 2, "{steps} of {all}");
+}
+
+/// Runs all cells of a plan, of which some fail: progress reaches its end.
+fn assert_all_is_reported(prepared: &[Prepared<'_>], failures: usize) {
+    let all: RunWork = prepared.iter().map(Prepared::work).sum();
+    let seen = Counted::default();
+    let failed = run(prepared, 2, &seen, |_| Ok::<_, ()>(())).unwrap();
+    assert_eq!(failed.len(), failures);
+    assert_eq!(seen.done.get() + seen.skipped.get(), all);
+}
+
+#[test]
+fn work_that_a_panic_leaves_is_skipped() {
+    let plan = plan(3);
+    let mut prepared = prepare(&NoFiles, &plan.cells.iter().collect::<Vec<_>>()).unwrap();
+    // The engine refuses a start of another dimension.
+    Arc::get_mut(&mut prepared[3].scenarios[0]).unwrap().start.clear();
+    assert_all_is_reported(&prepared, 1);
+}
+
+/// An algorithm whose runs stay where they are, and fail after this number of rounds.
+struct FailsAfter(u64);
+
+/// A run of [`FailsAfter`].
+struct FailingRun {
+    theta: Vec<f64>,
+    rounds: u64,
+    most: u64,
+}
+
+impl StartCustom for FailsAfter {
+    fn start<'p>(
+        &self,
+        _settings: &CustomRun<'_>,
+        _clients: RoundClients<'p>,
+        from: &Conditions<'_>,
+    ) -> Box<dyn Run + 'p> {
+        Box::new(FailingRun { theta: from.start.to_vec(), rounds: 0, most: self.0 })
+    }
+}
+
+impl Run for FailingRun {
+    fn round(&mut self) {
+        self.rounds += 1;
+    }
+
+    fn estimate(&self) -> &[f64] {
+        &self.theta
+    }
+
+    fn cost(&self) -> Cost {
+        Cost::default()
+    }
+
+    fn failure(&self) -> Option<&str> {
+        (self.rounds >= self.most).then_some("it fails")
+    }
+}
+
+/// Before the first round, between two recorded rounds, and at one.
+#[test]
+fn work_that_a_failed_run_leaves_is_skipped() {
+    for rounds in [0, 2, 3] {
+        let mut registry = Registry::default();
+        let definition = Definition::new("failing", "Failing", "1");
+        registry.add_algorithm(definition, FailsAfter(rounds)).unwrap();
+        let text = format!("{LOGISTIC}\n[[algorithm.failing]]\nstep-size = 0.1\nlocal-steps = 2\n");
+        let source = Source { name: "t.toml".into(), text, registry, ..Source::default() };
+        let plan = Plan::of_source(source);
+        let prepared = prepare(&NoFiles, &plan.cells.iter().collect::<Vec<_>>()).unwrap();
+        let of_failing = plan.cells.iter().filter(|cell| cell.label == "Failing").count();
+        assert!(of_failing > 0);
+        assert_all_is_reported(&prepared, of_failing);
+    }
 }
 
 #[test]

@@ -2,16 +2,16 @@
 
 use super::outcome::Failure;
 use super::shard::Cells;
-use exactfed_core::problem::MemoryPart;
 use exactfed_runner::plan::{Cell, Plan};
-use exactfed_runner::runner::memory::{of_instances, of_runs};
+use exactfed_runner::runner::memory::{PlanMemory, bytes_of_plans, of_instances};
 use std::fs::read_to_string;
 use std::path::Path;
 
 /// Refuses cells of a plan whose instances do not fit in the available memory together; for commands
 /// that build instances and run nothing. Nothing is refused where the system does not report the available memory.
 pub fn fits_instances(plan: &Plan, cells: &[&Cell]) -> Result<(), Failure> {
-    check_fit(&[(plan, of_instances(cells))], available())
+    let need = PlanMemory { instances: of_instances(cells), ..PlanMemory::default() };
+    check_fit(&[plan], &[need], available())
 }
 
 /// Refuses to run these cells, of several plans, on so many threads if they do not fit in memory: the
@@ -19,23 +19,22 @@ pub fn fits_instances(plan: &Plan, cells: &[&Cell]) -> Result<(), Failure> {
 /// that they may take; by default what is available, if the system reports it. The failure is about the manifest of the
 /// plan with the largest part.
 pub fn fits(all: &[Cells<'_>], threads: usize, most: Option<f64>) -> Result<(), Failure> {
-    let need = |cells: &Vec<_>| [of_instances(cells), of_runs(cells, threads)].concat();
-    let needs: Vec<_> = all.iter().map(|(plan, cells)| (*plan, need(cells))).collect();
-    check_fit(&needs, most.or_else(available))
+    let plans: Vec<&Plan> = all.iter().map(|(plan, _)| *plan).collect();
+    let needs: Vec<PlanMemory> =
+        all.iter().map(|(_, cells)| PlanMemory::of_cells(cells, threads)).collect();
+    check_fit(&plans, &needs, most.or_else(available))
 }
 
-/// Refuses plans that need more than `most` bytes together, each with the parts of memory that it needs;
-/// the message is about the largest part, at the setting that makes it large. A part whose setting is one of a problem
-/// is of an instance, and any other of runs. `None` refuses nothing, since the available memory is not known.
-fn check_fit(needs: &[(&Plan, Vec<MemoryPart>)], most: Option<f64>) -> Result<(), Failure> {
-    // Plans run one after the other, but all their instances are built first.
-    let is_instance = |part: &&MemoryPart| part.key.starts_with("problem.");
-    let instances = needs.iter().flat_map(|(_, need)| need.iter().filter(is_instance));
-    let runs = |need: &[MemoryPart]| need.iter().filter(|s| !is_instance(s)).map(|s| s.bytes).sum();
-    let total = instances.map(|part| part.bytes).sum::<f64>()
-        + needs.iter().map(|(_, need)| runs(need)).fold(0.0, f64::max);
+/// Refuses plans, which run one after the other, if they need more than `most` bytes; `needs` has the memory of each.
+/// The message is about the largest part, at the setting that makes it large. `None` refuses nothing, since the
+/// available memory is not known.
+fn check_fit(plans: &[&Plan], needs: &[PlanMemory], most: Option<f64>) -> Result<(), Failure> {
+    let total = bytes_of_plans(needs);
     let Some(most) = most.filter(|most| total > *most) else { return Ok(()) };
-    let all = needs.iter().flat_map(|(plan, need)| need.iter().map(move |s| (plan, s)));
+    let all = plans
+        .iter()
+        .zip(needs)
+        .flat_map(|(plan, need)| need.parts().map(move |part| (*plan, part)));
     let Some((plan, part)) = all.max_by(|a, b| a.1.bytes.total_cmp(&b.1.bytes)) else {
         return Ok(());
     };

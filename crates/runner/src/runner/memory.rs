@@ -24,10 +24,49 @@ struct InstancesPart {
     what: String,
 }
 
+/// The parts of memory that instances take. They are built before the first run, and stay until all runs of their plan
+/// have ended.
+#[derive(Clone, Debug, Default)]
+pub struct InstanceMemory(pub Vec<MemoryPart>);
+
+/// The parts of memory that runs, their traces and their averages take, which are freed when the runs of their plan
+/// have ended.
+#[derive(Clone, Debug, Default)]
+pub struct RunMemory(pub Vec<MemoryPart>);
+
+/// The memory that cells of a plan need.
+#[derive(Clone, Debug, Default)]
+pub struct PlanMemory {
+    /// What their instances need.
+    pub instances: InstanceMemory,
+    /// What running them needs in addition; no parts for commands that run nothing.
+    pub runs: RunMemory,
+}
+
+impl PlanMemory {
+    /// What building the instances of these cells needs, and running the cells on a number of threads.
+    pub fn of_cells(cells: &[&Cell], threads: usize) -> Self {
+        Self { instances: of_instances(cells), runs: of_runs(cells, threads) }
+    }
+
+    /// All its parts, those of the instances first.
+    pub fn parts(&self) -> impl Iterator<Item = &MemoryPart> {
+        self.instances.0.iter().chain(&self.runs.0)
+    }
+}
+
+/// The bytes that several plans need whose instances are all built first, and whose runs come one plan after the other:
+/// the instances of all, and the runs of the plan whose runs need most.
+pub fn bytes_of_plans(plans: &[PlanMemory]) -> f64 {
+    let bytes = |parts: &[MemoryPart]| parts.iter().map(|part| part.bytes).sum::<f64>();
+    let instances = plans.iter().map(|plan| bytes(&plan.instances.0)).sum::<f64>();
+    instances + plans.iter().map(|plan| bytes(&plan.runs.0)).fold(0.0, f64::max)
+}
+
 /// The memory that the instances of these cells need, all of which exist at once: a part for each kind of data, in no
 /// order, whose key is the path of the setting that makes it large. Problems whose size only a file says are not
 /// counted.
-pub fn of_instances(cells: &[&Cell]) -> Vec<MemoryPart> {
+pub fn of_instances(cells: &[&Cell]) -> InstanceMemory {
     // Each problem, with the most instances of it that a cell has: cells share them.
     let mut copies: HashMap<*const Spec, (&Spec, f64)> = HashMap::new();
     for identity in cells.iter().map(|c| &c.identity) {
@@ -50,23 +89,18 @@ pub fn of_instances(cells: &[&Cell]) -> Vec<MemoryPart> {
             }
         }
     }
-    parts
-        .into_iter()
-        .map(|(key, InstancesPart { bytes, what, .. })| {
-            let prefix = if instances > 1.0 {
-                format!("{instances} instances with ")
-            } else {
-                String::new()
-            };
-            MemoryPart { key, bytes, what: prefix + &what }
-        })
-        .collect()
+    let all = parts.into_iter().map(|(key, InstancesPart { bytes, what, .. })| {
+        let prefix =
+            if instances > 1.0 { format!("{instances} instances with ") } else { String::new() };
+        MemoryPart { key, bytes, what: prefix + &what }
+    });
+    InstanceMemory(all.collect())
 }
 
 /// The memory that running these cells on a number of threads needs in addition to their instances: a run on each
 /// thread, and the traces and averages of unfinished cells. Each part is what the cell needs which needs most of it,
 /// under the path of a setting that makes it large; a part of which no cell needs anything is left out.
-pub fn of_runs(cells: &[&Cell], threads: usize) -> Vec<MemoryPart> {
+pub fn of_runs(cells: &[&Cell], threads: usize) -> RunMemory {
     // N and d of each problem; 0 where only a file says them, so that nothing is counted.
     let mut sizes: HashMap<*const Spec, (f64, f64)> = HashMap::new();
     // The cell that needs most for the states of runs, for traces, and for averages.
@@ -110,13 +144,12 @@ pub fn of_runs(cells: &[&Cell], threads: usize) -> Vec<MemoryPart> {
         };
         parts.push(MemoryPart { key, bytes, what });
     }
-    parts
+    RunMemory(parts)
 }
 
 /// The bytes that a cell needs by itself on one thread, with its instances.
 pub fn of_cell(cell: &Cell) -> f64 {
-    let parts = [of_instances(&[cell]), of_runs(&[cell], 1)];
-    parts.iter().flatten().map(|part| part.bytes).sum()
+    PlanMemory::of_cells(&[cell], 1).parts().map(|part| part.bytes).sum()
 }
 
 /// The path of the setting that makes the traces of a cell large, which a refusal of the run names.
@@ -194,7 +227,29 @@ mod tests {
     /// The bytes of the instances of a plan, and the parts of its runs on two threads.
     fn needs(plan: &Plan) -> (f64, Vec<MemoryPart>) {
         let cells: Vec<&Cell> = plan.cells.iter().collect();
-        (of_instances(&cells).iter().map(|part| part.bytes).sum(), of_runs(&cells, 2))
+        let PlanMemory { instances, runs } = PlanMemory::of_cells(&cells, 2);
+        (instances.0.iter().map(|part| part.bytes).sum(), runs.0)
+    }
+
+    /// The states of runs are freed with the plan's other memory of runs, though the same setting of the problem makes
+    /// them large as makes its instances.
+    #[test]
+    fn runs_of_several_plans_need_what_the_largest_needs() {
+        let of_plan = |clients: &str| {
+            let plan = plan(&[("clients = 100", clients)]);
+            PlanMemory::of_cells(&plan.cells.iter().collect::<Vec<_>>(), 2)
+        };
+        let [small, large] = ["clients = 100", "clients = 200"].map(of_plan);
+        let states = large.runs.0.iter().find(|part| part.what.starts_with("states of "));
+        assert_eq!(states.unwrap().key, "problem.quadratic.clients");
+        let [few, many] = [&small.runs, &large.runs]
+            .map(|runs| runs.0.iter().map(|part| part.bytes).sum::<f64>());
+        assert!(few < many);
+        let of_instances = |plan: &PlanMemory| plan.instances.0[0].bytes;
+        let instances = of_instances(&small) + of_instances(&large);
+        assert_eq!(bytes_of_plans(&[small.clone(), large.clone()]), instances + many);
+        assert_eq!(bytes_of_plans(&[large, small]), instances + many);
+        assert_eq!(bytes_of_plans(&[]), 0.0);
     }
 
     #[test]

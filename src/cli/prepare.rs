@@ -5,7 +5,9 @@ use crate::store::Store;
 use exactfed_core::problem::Fault;
 use exactfed_runner::plan::{Cell, Plan};
 use exactfed_runner::runner::cautions::cautions;
-use exactfed_runner::runner::{Prepared, Scenario, prepare_frontiers, prepare_knowing};
+use exactfed_runner::runner::{
+    Prepared, Scenario, check_evaluations, prepare_frontiers, prepare_knowing,
+};
 use std::sync::Arc;
 
 /// The most threads of a command.
@@ -15,16 +17,20 @@ const MOST_THREADS: usize = 1024;
 /// cells. For a plan that was read from results, optima that the results cache are not searched for again.
 ///
 /// # Errors
-/// All that is wrong with these cells and with the frontiers of the plan, at the places in the
-/// manifest. `report` computes the frontiers only after the run, so their errors would come late.
+/// All that is wrong with these cells, with the instances of the fresh runs that follow candidates, and with the
+/// frontiers of the plan, at the places in the manifest. `report` computes the frontiers only after the run, and fresh
+/// runs follow the last candidate, so their errors would come late.
 pub fn prepared<'a>(plan: &'a Plan, cells: &[&'a Cell]) -> Result<Vec<Prepared<'a>>, Failure> {
+    let folder = plan.folder();
     let frontiers = prepare_frontiers(plan);
-    let prepared = prepare_knowing(&plan.folder(), &Store::known_optima(plan), cells);
-    match (frontiers, prepared) {
-        (Ok(_), Ok(prepared)) => Ok(prepared),
-        (frontiers, prepared) => {
-            let faults = frontiers.err().into_iter().chain(prepared.err()).flatten();
-            Err(Failure::of_plan(plan, faults.map(diagnostic)))
+    let prepared = prepare_knowing(&folder, &Store::known_optima(plan), cells);
+    let follows = cells.iter().any(|cell| !cell.identity.fresh);
+    let evaluations = if follows { check_evaluations(&folder, plan) } else { Ok(()) };
+    match (frontiers, prepared, evaluations) {
+        (Ok(_), Ok(prepared), Ok(())) => Ok(prepared),
+        (frontiers, prepared, evaluations) => {
+            let faults = [frontiers.err(), prepared.err(), evaluations.err()];
+            Err(Failure::of_plan(plan, faults.into_iter().flatten().flatten().map(diagnostic)))
         }
     }
 }

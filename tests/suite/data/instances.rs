@@ -166,3 +166,37 @@ fn instances_per_replicate_differ() {
     assert_eq!(few[..], many[..2]);
     assert!(many[0] != many[1] && many[1] != many[2], "{many:?}");
 }
+
+/// A client of two records, both of which may be drawn for the test set of one of the twenty instances: ten for the
+/// candidates, and ten for the fresh runs of those that are selected. Each is built before the first run.
+#[test]
+fn instances_of_fresh_runs_are_checked_before_the_candidates_run() {
+    let mut table = String::from("a,site,label\n");
+    for i in 0..50_u32 {
+        let site = if i % 25 == 4 { "small" } else { ["b", "c"][i as usize % 2] };
+        table += &format!("{},{site},{}\n", i * 7 % 13, i % 2);
+    }
+    let manifest = "title = \"t\"\nseed = 1\nreplicates = 1\ninstances = 10\n\n\
+        [problem.logistic-dataset]\nl2 = 0.01\n\
+        dataset = { file = \"r.csv\", split = { column = \"site\" }, test = 0.2 }\n\n\
+        [start]\nzero = true\n\n[record]\npoints = 2\nmetrics = [\"test-loss\"]\n\n\
+        [budget]\nrounds = 3\n\n[tune]\nover = \"step-size\"\nvalues = [0.01, 0.1]\n\
+        metric = \"test-loss\"\n\n[[algorithm.fedavg]]\nlocal-steps = 2\n";
+    let bench = Bench::new();
+    bench.write("mine.toml", manifest);
+    bench.write("r.csv", table);
+    let mut refused = 0;
+    for seed in 1..=12 {
+        let set = format!("seed={seed}");
+        let check = bench.run(&["check", "mine.toml", "--set", &set]);
+        let out = format!("results-{seed}");
+        let run = bench.run(&["run", "mine.toml", "--set", &set, "--yes", "--out", &out]);
+        assert_eq!(run.code, check.code, "{}\n{}", check.err, run.err);
+        if check.code == 2 {
+            refused += 1;
+            check.warns("`test`: all records of the client \"small\" are drawn for the test set");
+            assert!(!bench.path(&out).exists());
+        }
+    }
+    assert!((1..12).contains(&refused), "{refused}");
+}

@@ -25,7 +25,9 @@ use attempt::Stopped;
 use exactfed_core::round_program::Traced;
 pub use frontier::{PreparedFrontier, prepare_frontiers};
 pub use phase::{BuiltPhaseProblem, PhaseProblem, PhaseSquare, PreparedPhase};
-pub use prepare::{KnownOptima, Prepared, Scenario, prepare, prepare_knowing, stream_names};
+pub use prepare::{
+    KnownOptima, Prepared, Scenario, check_evaluations, prepare, prepare_knowing, stream_names,
+};
 use std::cmp::Reverse;
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};

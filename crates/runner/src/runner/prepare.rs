@@ -3,7 +3,7 @@
 use super::fixed_point::fixed_point;
 use crate::files::sha256;
 use crate::manifest::{self, Metric, Oracle, Start, TimeAverage};
-use crate::plan::{Cell, Identity, RunKeys};
+use crate::plan::{Cell, Identity, Plan, RunKeys};
 use exactfed_core::algorithm::{Boxed, Instance};
 use exactfed_core::problem::arrays::{Contents, DataFile, Files, FilesError};
 use exactfed_core::problem::{Fault, MOST_DIMENSIONS, Minimiser, OptimumSearch, OracleForm};
@@ -300,6 +300,43 @@ pub fn prepare_knowing<'a>(
     all_or_wrong(prepared)
 }
 
+/// Checks that the instances of the fresh runs can be built that follow the candidates of a plan, whichever candidates
+/// are selected. Their optima are not searched for. Succeeds without `[tune]`.
+///
+/// # Errors
+/// What is wrong with each instance, as of [`prepare`].
+pub fn check_evaluations(files: &dyn Files, plan: &Plan) -> Result<(), Vec<Fault>> {
+    // All candidates of a group have the same instances.
+    let evaluations: Vec<Cell> = plan
+        .possible_evaluations()
+        .into_iter()
+        .filter_map(|group| group.into_iter().next())
+        .collect();
+    let cells: Vec<&Cell> = evaluations.iter().collect();
+    let shared = Shared::new(&cells);
+    let mut wanted: HashMap<InstanceKey, &Cell> = HashMap::new();
+    for cell in &cells {
+        for key in shared.keys(cell, cell.identity.oracle.form()) {
+            wanted.entry(InstanceKey { has_optimum: false, ..key }).or_insert(cell);
+        }
+    }
+    let built: Vec<Result<(), Fault>> = wanted
+        .into_par_iter()
+        .map(|(key, cell)| {
+            build(files, &|_| None, &key, cell)
+                .map(drop)
+                .map_err(|fault| fault_of_problem(cell, &fault))
+        })
+        .collect();
+    all_or_wrong(built).map(drop)
+}
+
+/// A fault of a problem, with the path of the setting in the manifest.
+fn fault_of_problem(cell: &Cell, fault: &Fault) -> Fault {
+    let path = format!("problem.{}.{}", cell.identity.problem.kind(), fault.key);
+    Fault::new(path, &*fault.message)
+}
+
 /// The instance with this key, which is among the `built` ones; or what is wrong with it, with the path of a setting in
 /// the manifest by which the cell asks for the instance.
 fn built_instance(
@@ -307,15 +344,10 @@ fn built_instance(
     key: &InstanceKey,
     cell: &Cell,
 ) -> Result<BuiltInstance, Fault> {
-    built[key].clone().map_err(|fault| {
-        let path = match key.form {
-            OracleForm::Own | OracleForm::Exact => {
-                format!("problem.{}.{}", cell.identity.problem.kind(), fault.key)
-            }
-            // The problem itself was built before.
-            OracleForm::Twin => "record.averages".to_owned(),
-        };
-        Fault::new(path, &*fault.message)
+    built[key].clone().map_err(|fault| match key.form {
+        OracleForm::Own | OracleForm::Exact => fault_of_problem(cell, &fault),
+        // The problem itself was built before.
+        OracleForm::Twin => Fault::new("record.averages", &*fault.message),
     })
 }
 

@@ -94,7 +94,8 @@ const PROBLEMS: &[&str] = &[
 
 /// Reads a data file of this name, where `tables` reads Parquet, and builds every problem that could be of it.
 pub fn built(name: &str, bytes: &[u8], tables: Option<TableReader>) {
-    let Ok(contents) = data::read(name, bytes.to_vec(), tables) else { return };
+    let file = DataFile::at(name);
+    let Ok(contents) = data::read(&file, bytes.to_vec(), tables) else { return };
     // What is large takes its time by right.
     let numbers = match &contents {
         Contents::Arrays(all) => all.values().map(|a| a.data.len()).sum(),
@@ -106,9 +107,9 @@ pub fn built(name: &str, bytes: &[u8], tables: Option<TableReader>) {
     if numbers > 600 {
         return;
     }
-    let file = DataFile { path: name.to_owned(), sha256: None, size: None };
     for tune in [false, true] {
-        let _ = data::describe::describe(&file, &contents, None, tune);
+        let wishes = data::describe::Wishes { tune, ..Default::default() };
+        let _ = data::describe::describe(&file, &contents, &wishes);
     }
     let files = Only(Arc::new(contents));
     for problem in PROBLEMS {

@@ -2,7 +2,7 @@
 
 use super::outcome::{Code, Failure, print};
 use crate::store::read_table;
-use exactfed_runner::data::describe::{Description, describe_file};
+use exactfed_runner::data::describe::{ClientWish, Description, Wishes, describe_file};
 use std::path::PathBuf;
 
 #[derive(clap::Args)]
@@ -20,9 +20,23 @@ pub struct Args {
     /// The column of the labels (CSV, Parquet); by default one with a usual name, or the last
     #[arg(long, value_name = "COLUMN")]
     pub label: Option<String>,
+    /// The column of the clients (CSV, Parquet; .npz: the array), or the number of clients to which shuffled
+    /// records are given; by default a column whose name says so, such as site or hospital, or up to 10
+    #[arg(long, value_name = "COLUMN|N")]
+    pub clients: Option<String>,
+    /// The first line of a CSV file is a record; the columns are called c1, c2, …
+    #[arg(long)]
+    pub no_header: bool,
     /// Print a manifest that compares five algorithms, each with the settings that are best for it
     #[arg(long)]
     pub tune: bool,
+}
+
+impl Args {
+    /// The arguments for this file, with all options left out.
+    pub fn of_file(file: PathBuf) -> Self {
+        Self { file, label: None, clients: None, no_header: false, tune: false }
+    }
 }
 
 /// The command `data`: prints the description of a data file and a manifest for it.
@@ -40,9 +54,15 @@ pub fn manifest(args: &Args) -> Result<(Vec<String>, String), Failure> {
     let path = args.file.to_str().ok_or_else(|| {
         Failure::input(format!("error: {} is not UTF-8 text", args.file.display()))
     })?;
-    let Description { lines, manifest } =
-        describe_file(path, args.label.as_deref(), args.tune, Some(read_table))
-            .map_err(|e| Failure::input(format!("error: {e}")))?;
+    let clients = args.clients.as_deref().map(client_wish).transpose()?;
+    let wishes = Wishes {
+        label: args.label.as_deref(),
+        clients,
+        tune: args.tune,
+        is_without_header: args.no_header,
+    };
+    let Description { lines, manifest } = describe_file(path, &wishes, Some(read_table))
+        .map_err(|e| Failure::input(format!("error: {e}")))?;
     let described =
         |mark: &str| lines.iter().map(|line| format!("{mark}{line}\n")).collect::<String>();
     match manifest {
@@ -53,5 +73,14 @@ pub fn manifest(args: &Args) -> Result<(Vec<String>, String), Failure> {
             Ok((lines, text))
         }
         Err(reason) => Err(Failure::input(format!("{}error: {path}: {reason}", described("")))),
+    }
+}
+
+/// What the value of `--clients` says: a whole number is the number of clients, any other text names a column.
+fn client_wish(text: &str) -> Result<ClientWish<'_>, Failure> {
+    match text.parse() {
+        Ok(0) => Err(Failure::input("error: --clients 0: there is at least one client")),
+        Ok(number) => Ok(ClientWish::Number(number)),
+        Err(_) => Ok(ClientWish::Column(text)),
     }
 }

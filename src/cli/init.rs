@@ -32,6 +32,13 @@ pub struct Args {
     /// The column of the labels (CSV, Parquet); by default one with a usual name, or the last
     #[arg(long, value_name = "COLUMN", requires = "file")]
     label: Option<String>,
+    /// The column of the clients (CSV, Parquet; .npz: the array), or the number of clients to which shuffled
+    /// records are given; by default a column whose name says so, such as site or hospital, or up to 10
+    #[arg(long, value_name = "COLUMN|N", requires = "file")]
+    clients: Option<String>,
+    /// The first line of a CSV file is a record; the columns are called c1, c2, …
+    #[arg(long, requires = "file")]
+    no_header: bool,
     /// Compare five algorithms, each with the settings that are best for it
     #[arg(long, requires = "file")]
     tune: bool,
@@ -52,8 +59,10 @@ pub fn run(args: &Args) -> Result<Code, Failure> {
         Some(file) => {
             let file = file.clone();
             let label = args.label.clone();
+            let clients = args.clients.clone();
             let out = args.out.clone().unwrap_or_else(|| named_after(&file));
-            (Some(data::Args { file, label, tune: args.tune }), out)
+            let no_header = args.no_header;
+            (Some(data::Args { file, label, clients, no_header, tune: args.tune }), out)
         }
         None if stdin.is_terminal() && stderr.is_terminal() => {
             let mut dialogue = Dialogue { from: &mut stdin.lock(), to: &mut stderr };
@@ -140,12 +149,12 @@ fn questions(
         })?;
     }
     let Some((file, columns)) = file else { return Ok((None, out)) };
-    let mut records = data::Args { file, label: None, tune: false };
+    let mut records = data::Args::of_file(file);
     if let Some((names, default)) = columns {
         let question = format!("Columns: {names}\nColumn of the labels [{default}]:");
         records = dialogue.answer(&question, |label| {
             let label = Some(label.to_owned()).filter(|label| !label.is_empty());
-            let records = data::Args { file: records.file.clone(), label, tune: false };
+            let records = data::Args { label, ..data::Args::of_file(records.file.clone()) };
             data::manifest(&records).map(|_| records)
         })?;
     }
@@ -167,7 +176,7 @@ fn known_file(path: &str) -> Result<Option<(String, String)>, Failure> {
     let columns = columns(path, Some(read_table));
     let columns = columns.map_err(|e| Failure::input(format!("error: {e}")))?;
     if columns.is_none() {
-        data::manifest(&data::Args { file: path.into(), label: None, tune: false })?;
+        data::manifest(&data::Args::of_file(path.into()))?;
     }
     Ok(columns)
 }

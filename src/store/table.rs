@@ -1,9 +1,10 @@
 //! Data files that are Parquet tables, whose columns polars decodes.
 //!
-//! *Invariant*: a number that is read is the one in the file. A column of another type, and a whole
-//! number that f64 cannot tell from its neighbours, is refused.
+//! *Invariant*: a number that is read is the one in the file, and one without a value is missing. A column of
+//! another type is not read.
 
-use exactfed_core::problem::arrays::{Column, Contents, MISSING};
+use exactfed_core::problem::arrays::{Column, Contents};
+use exactfed_core::problem::column::{exact_text, is_long, number};
 use exactfed_runner::data::{ContentError, MOST_BYTES};
 use exactfed_runner::panics;
 use polars::prelude::*;
@@ -18,13 +19,13 @@ use polars_parquet_format::thrift::protocol::TCompactInputProtocol;
 use std::fmt::Display;
 use std::io::Cursor;
 
-/// Reads the columns of a Parquet file, in their order: numbers of any kind as f64, text as text, and truth values as
-/// 1 and 0. Commands and Python pass this function to manifests as the reader of data files, since the crate that reads
-/// manifests does not depend on polars.
+/// Reads the columns of a Parquet file: numbers of any kind as f64 (whole ones beyond 2^53 with their digits), text as
+/// text, and truth values as 1 and 0. Where a value is missing, a number is NaN and a text empty. Columns of other
+/// types, such as dates and lists, are not read. Commands and Python pass this function to manifests as the reader of
+/// data files, since the crate that reads manifests does not depend on polars.
 ///
 /// # Errors
-/// If a value is missing, a column has another type, a whole number is beyond 2^53, or the file is damaged or announces
-/// more bytes than it may unpack to (`MOST_TIMES` and `SMALL` below).
+/// If the file is damaged or announces more bytes than it may unpack to (`MOST_TIMES` and `SMALL` below).
 pub fn read(bytes: Vec<u8>) -> Result<Contents, ContentError> {
     let most = (bytes.len() as u64).saturating_mul(MOST_TIMES);
     read_within(&bytes, most.clamp(SMALL, MOST_BYTES))
@@ -48,29 +49,24 @@ fn read_columns(bytes: &[u8], most: u64) -> Result<Contents, ContentError> {
     Ok(Contents::Table(columns))
 }
 
-/// Reads the column of `field` from all groups of rows of a file. Its type must be one that data can have, and no value
-/// may be missing.
+/// Reads the column of `field` from all groups of rows of a file, unless its type is one that no data has.
 fn read_column(
     bytes: &[u8],
     metadata: &FileMetadata,
     field: &ArrowField,
 ) -> Result<Column, ContentError> {
     let name = &field.name;
+    let rows = metadata.num_rows;
     let text = ArrowDataType::Utf8View;
     let kind = match &field.dtype {
         ArrowDataType::Dictionary(_, entries, _) if **entries == text => &text,
         other => other,
     };
-    let mut column = match kind {
-        ArrowDataType::Utf8View => Column::Text(Vec::new()),
-        ArrowDataType::Null if metadata.num_rows > 0 => return Err(missing_value(name, 0)),
-        kind if is_number(kind) => Column::Numbers(Vec::new()),
-        other => {
-            let other = type_name(other);
-            return Err(invalid(format!(
-                "column `{name}` is of type {other}; expected numbers or text: convert it, or leave it out of the file"
-            )));
-        }
+    let mut values = match kind {
+        ArrowDataType::Utf8View => ColumnValues::Text(Vec::new()),
+        ArrowDataType::Null => return Ok(Column::Numbers(vec![f64::NAN; rows])),
+        kind if is_number(kind) => ColumnValues::Numbers(NumberValues::default()),
+        other => return Ok(Column::Unread { kind: type_name(other), rows }),
     };
     let damaged = |what: &str| invalid(format!("it is damaged: in column `{name}`, {what}"));
     // Texts that the file stores as entries of a dictionary are decoded to plain texts.
@@ -91,19 +87,14 @@ fn read_column(
         let (arrays, _) = column_iter_to_arrays(decompressed, types, plain_field.clone(), None)
             .map_err(|e| invalid(format!("column `{name}` cannot be read: {e}")))?;
         for array in &arrays {
-            append_array(&**array, name, &mut column)?;
+            values.append(&**array)?;
         }
     }
-    if column.len() != metadata.num_rows {
-        let found = format!("there are {} of {} rows", column.len(), metadata.num_rows);
+    if values.len() != rows {
+        let found = format!("there are {} of {rows} rows", values.len());
         return Err(damaged(&found));
     }
-    Ok(column)
-}
-
-/// The error of a row, numbered from 0 over the whole file, without a value in the column of this name.
-fn missing_value(name: &str, row: usize) -> ContentError {
-    invalid(format!("row {row}, column `{name}`: {MISSING}"))
+    Ok(values.into_column())
 }
 
 /// The error of a table whose content cannot be used, for this reason.
@@ -115,7 +106,8 @@ fn invalid(message: impl Display) -> ContentError {
 fn is_number(kind: &ArrowDataType) -> bool {
     use ArrowDataType::*;
     let whole = [Int8, Int16, Int32, Int64, UInt8, UInt16, UInt32, UInt64];
-    whole.contains(kind) || [Boolean, Float16, Float32, Float64].contains(kind)
+    let others = [Boolean, Float16, Float32, Float64];
+    whole.contains(kind) || others.contains(kind) || matches!(kind, Decimal(..))
 }
 
 /// The name of a type that cannot be data, without its parameters, for messages: `date32`, `list or map`.
@@ -131,88 +123,133 @@ fn type_name(kind: &ArrowDataType) -> String {
     }
 }
 
-/// Appends the values of `part`, some successive rows of the file, to the column called `name`. `column` is of numbers
-/// or of texts, as [`read_column`] has found the type of the column in the file to be, and holds the rows before
-/// `part`.
-///
-/// # Errors
-/// If a value is missing or is a whole number beyond 2^53, or `part` has another type than `column`.
-fn append_array(part: &dyn Array, name: &str, column: &mut Column) -> Result<(), ContentError> {
-    use ArrowDataType::*;
-    let before = column.len();
-    if let Some(row) = (0..part.len()).find(|&row| part.is_null(row)) {
-        return Err(missing_value(name, before + row));
-    }
-    let numbers = match column {
-        Column::Numbers(numbers) => numbers,
-        // Long numbers come from CSV files alone: no column that `read_column` begins is of that kind.
-        Column::LongNumbers(texts) | Column::Text(texts) => {
-            let part =
-                part.as_any().downcast_ref::<Utf8ViewArray>().ok_or_else(|| invalid(OTHER_TYPE))?;
-            texts.extend(part.values_iter().map(str::to_owned));
-            return Ok(());
-        }
-    };
-    let extended = match part.dtype() {
-        Boolean => {
-            let part =
-                part.as_any().downcast_ref::<BooleanArray>().ok_or_else(|| invalid(OTHER_TYPE))?;
-            numbers.extend(part.values_iter().map(f64::from));
-            Ok(())
-        }
-        Int8 => extend_numbers(numbers, part, |x: i8| Some(x.into())),
-        Int16 => extend_numbers(numbers, part, |x: i16| Some(x.into())),
-        Int32 => extend_numbers(numbers, part, |x: i32| Some(x.into())),
-        Int64 => {
-            extend_numbers(numbers, part, |x: i64| is_exact(x.unsigned_abs()).then_some(x as f64))
-        }
-        UInt8 => extend_numbers(numbers, part, |x: u8| Some(x.into())),
-        UInt16 => extend_numbers(numbers, part, |x: u16| Some(x.into())),
-        UInt32 => extend_numbers(numbers, part, |x: u32| Some(x.into())),
-        UInt64 => extend_numbers(numbers, part, |x: u64| is_exact(x).then_some(x as f64)),
-        Float16 => extend_numbers(numbers, part, |x: pf16| Some(x.0.to_f64())),
-        Float32 => extend_numbers(numbers, part, |x: f32| Some(x.into())),
-        Float64 => extend_numbers(numbers, part, |x: f64| Some(x)),
-        _ => return Err(invalid(OTHER_TYPE)),
-    };
-    extended.map_err(|Inexact { row, value }| {
-        invalid(format!("row {row} of column `{name}` is {value}, a whole number beyond 2^53, which f64 cannot tell from others"))
-    })
+/// The values of a column that were read so far.
+enum ColumnValues {
+    Text(Vec<String>),
+    Numbers(NumberValues),
+}
+
+/// The numbers of a column that were read so far.
+#[derive(Default)]
+struct NumberValues {
+    /// In double precision, NaN where a value is missing; empty once there are `long` ones.
+    exact: Vec<f64>,
+    /// As [`Column::LongNumbers`] has them, if one is a whole number beyond 2^53.
+    long: Option<Vec<String>>,
+}
+
+/// A number of a file.
+enum FileNumber {
+    /// In double precision, NaN if the value is missing.
+    Exact(f64),
+    /// A whole number beyond 2^53, by its digits.
+    Long(String),
 }
 
 /// Why an array is refused that has another type than its column.
 const OTHER_TYPE: &str = "it is damaged: the type of a column changes";
 
-/// A whole number of a column that double precision cannot tell from its neighbours, and the row in which it is.
-struct Inexact {
-    /// Counted from 0 over the whole file.
-    row: usize,
-    value: String,
-}
-
-/// Whether double precision tells every whole number up to `size` from its neighbours.
-fn is_exact(size: u64) -> bool {
-    size <= 1 << f64::MANTISSA_DIGITS
-}
-
-/// Appends the numbers of `part`, which are of type `T` and of which none is missing, as `widen` converts them. Where
-/// `widen` returns `None`, the number is refused.
-///
-/// # Panics
-/// If the numbers are of another type.
-fn extend_numbers<T: NativeType>(
-    to: &mut Vec<f64>,
-    part: &dyn Array,
-    widen: impl Fn(T) -> Option<f64>,
-) -> Result<(), Inexact> {
-    let part = part.as_any().downcast_ref::<PrimitiveArray<T>>().expect("it has this type");
-    for x in part.values_iter() {
-        let Some(number) = widen(*x) else {
-            return Err(Inexact { row: to.len(), value: x.to_string() });
-        };
-        to.push(number);
+impl ColumnValues {
+    fn len(&self) -> usize {
+        match self {
+            Self::Text(texts) => texts.len(),
+            Self::Numbers(NumberValues { exact, long }) => {
+                long.as_ref().map_or(exact.len(), Vec::len)
+            }
+        }
     }
-    Ok(())
+
+    fn into_column(self) -> Column {
+        match self {
+            Self::Text(texts) => Column::Text(texts),
+            Self::Numbers(NumberValues { long: Some(long), .. }) => Column::LongNumbers(long),
+            Self::Numbers(NumberValues { exact, long: None }) => Column::Numbers(exact),
+        }
+    }
+
+    /// Appends the values of `part`, a part of the column.
+    fn append(&mut self, part: &dyn Array) -> Result<(), ContentError> {
+        match self {
+            Self::Text(texts) => {
+                let part = part.as_any().downcast_ref::<Utf8ViewArray>();
+                let part = part.ok_or_else(|| invalid(OTHER_TYPE))?;
+                texts.extend(part.iter().map(|text| text.unwrap_or_default().to_owned()));
+                Ok(())
+            }
+            Self::Numbers(numbers) => numbers.append(part),
+        }
+    }
+}
+
+impl NumberValues {
+    /// Appends the values of `part`, a part of the column.
+    fn append(&mut self, part: &dyn Array) -> Result<(), ContentError> {
+        use ArrowDataType::*;
+        match part.dtype() {
+            Boolean => {
+                let part = part.as_any().downcast_ref::<BooleanArray>();
+                for flag in part.ok_or_else(|| invalid(OTHER_TYPE))? {
+                    self.push(FileNumber::Exact(flag.map_or(f64::NAN, f64::from)));
+                }
+            }
+            Int8 => self.extend(part, |x: i8| FileNumber::Exact(x.into())),
+            Int16 => self.extend(part, |x: i16| FileNumber::Exact(x.into())),
+            Int32 => self.extend(part, |x: i32| FileNumber::Exact(x.into())),
+            Int64 => self.extend(part, |x: i64| FileNumber::of_whole(x.into())),
+            UInt8 => self.extend(part, |x: u8| FileNumber::Exact(x.into())),
+            UInt16 => self.extend(part, |x: u16| FileNumber::Exact(x.into())),
+            UInt32 => self.extend(part, |x: u32| FileNumber::Exact(x.into())),
+            UInt64 => self.extend(part, |x: u64| FileNumber::of_whole(x.into())),
+            Float16 => self.extend(part, |x: pf16| FileNumber::Exact(x.0.to_f64())),
+            Float32 => self.extend(part, |x: f32| FileNumber::Exact(x.into())),
+            Float64 => self.extend(part, FileNumber::Exact),
+            Decimal(_, scale) => self.extend(part, |x: i128| FileNumber::of_decimal(x, *scale)),
+            _ => return Err(invalid(OTHER_TYPE)),
+        }
+        Ok(())
+    }
+
+    /// Appends the numbers of `part`, which are of type `T` and which `convert` reads; NaN where a value is missing.
+    fn extend<T: NativeType>(&mut self, part: &dyn Array, convert: impl Fn(T) -> FileNumber) {
+        // The caller chose `T` by the type of the array.
+        let part = part.as_any().downcast_ref::<PrimitiveArray<T>>().expect("it has this type");
+        for value in part {
+            self.push(value.map_or(FileNumber::Exact(f64::NAN), |x| convert(*x)));
+        }
+    }
+
+    fn push(&mut self, number: FileNumber) {
+        match (&mut self.long, number) {
+            (None, FileNumber::Exact(x)) => self.exact.push(x),
+            (None, FileNumber::Long(digits)) => {
+                let before = std::mem::take(&mut self.exact);
+                let mut all: Vec<String> = before.iter().map(f64::to_string).collect();
+                all.push(digits);
+                self.long = Some(all);
+            }
+            (Some(all), FileNumber::Exact(x)) => all.push(x.to_string()),
+            (Some(all), FileNumber::Long(digits)) => all.push(digits),
+        }
+    }
+}
+
+impl FileNumber {
+    fn of_whole(x: i128) -> Self {
+        if x.unsigned_abs() <= 1 << f64::MANTISSA_DIGITS {
+            Self::Exact(x as f64)
+        } else {
+            Self::Long(x.to_string())
+        }
+    }
+
+    /// The decimal number `value` · 10^−`scale`, or the number of double precision that is nearest to it.
+    fn of_decimal(value: i128, scale: usize) -> Self {
+        let sign = if value < 0 { "-" } else { "" };
+        let digits = format!("{:0>width$}", value.unsigned_abs(), width = scale + 1);
+        let (whole, fraction) = digits.split_at(digits.len() - scale);
+        let text = format!("{sign}{whole}.{fraction}");
+        if is_long(&text) { Self::Long(exact_text(&text)) } else { Self::Exact(number(&text)) }
+    }
 }
 
 /// How many times its size a table that is not small may unpack to: a flag takes a bit, or
@@ -344,38 +381,64 @@ mod tests {
     }
 
     #[test]
-    fn columns_are_widened_and_empty_cells_refused() {
+    fn columns_are_widened() {
         let table = read(small(ParquetCompression::default()));
         let Ok(Contents::Table(columns)) = table else { panic!("{table:?}") };
         assert_eq!(columns[0].1, Column::Numbers(vec![3.0, -4.0, 5.0]));
         assert_eq!(columns[1].1, Column::Text(vec!["a".into(), "b".into(), "a".into()]));
         assert_eq!(columns[2].1, Column::Numbers(vec![1.0, 0.0, 1.0]));
-        let holes =
-            bytes(vec![Data::new("x".into(), [Some(1.0), None])], ParquetCompression::default());
-        assert!(
-            read(holes)
-                .unwrap_err()
-                .to_string()
-                .contains("row 1, column `x`: the value is missing")
-        );
         assert!(read(b"PAR1".to_vec()).is_err());
     }
 
+    /// The one column of a table of these values.
+    fn column_of(values: Data) -> Column {
+        let table = read(bytes(vec![values], ParquetCompression::default()));
+        let Ok(Contents::Table(mut columns)) = table else { panic!("{table:?}") };
+        columns.remove(0).1
+    }
+
     #[test]
-    fn whole_numbers_that_f64_cannot_tell_apart_are_refused() {
-        let most = 1_i64 << 53;
-        let table = |numbers: [i64; 2]| {
-            read(bytes(vec![Data::new("n".into(), numbers)], ParquetCompression::default()))
-        };
-        let Ok(Contents::Table(columns)) = table([most, -most]) else { panic!() };
-        assert_eq!(columns[0].1, Column::Numbers(vec![most as f64, -most as f64]));
-        for beyond in [most + 1, -most - 1, i64::MAX, i64::MIN] {
-            let said = table([0, beyond]).unwrap_err().to_string();
-            assert!(said.contains(&format!("row 1 of column `n` is {beyond}, a whole")), "{said}");
+    fn values_that_are_null_are_missing() {
+        let name = || "x".into();
+        for (values, expected) in [
+            (Data::new(name(), [Some(1.5), None]), "[1.5, NaN]"),
+            (Data::new(name(), [Some(3_i64), None]), "[3.0, NaN]"),
+            (Data::new(name(), [None, Some(true)]), "[NaN, 1.0]"),
+            (Data::full_null(name(), 2, &DataType::Null), "[NaN, NaN]"),
+        ] {
+            let column = column_of(values);
+            let Column::Numbers(numbers) = &column else { panic!("{column:?}") };
+            assert_eq!(format!("{numbers:?}"), expected);
         }
-        let said =
-            read(bytes(vec![Data::new("n".into(), [u64::MAX])], ParquetCompression::default()));
-        assert!(said.unwrap_err().to_string().contains("is 18446744073709551615"));
+        let texts = column_of(Data::new(name(), [Some("a"), None, Some("b")]));
+        assert_eq!(texts.missing(), [false, true, false]);
+    }
+
+    #[test]
+    fn whole_numbers_beyond_double_precision_keep_their_digits() {
+        let most = 1_i64 << 53;
+        let exact = column_of(Data::new("n".into(), [most, -most]));
+        assert_eq!(exact, Column::Numbers(vec![most as f64, -most as f64]));
+        for beyond in [most + 1, -most - 1, i64::MAX, i64::MIN] {
+            let long = column_of(Data::new("n".into(), [Some(7), Some(beyond), None]));
+            let texts = vec!["7".to_owned(), beyond.to_string(), "NaN".to_owned()];
+            assert_eq!(long, Column::LongNumbers(texts));
+        }
+        let largest = column_of(Data::new("n".into(), [u64::MAX]));
+        assert_eq!(largest, Column::LongNumbers(vec!["18446744073709551615".into()]));
+    }
+
+    #[test]
+    fn decimal_numbers_are_numbers() {
+        let number_of = |value, scale| match FileNumber::of_decimal(value, scale) {
+            FileNumber::Exact(x) => x.to_string(),
+            FileNumber::Long(digits) => digits,
+        };
+        assert_eq!(number_of(-12_345, 2), "-123.45");
+        assert_eq!(number_of(5, 3), "0.005");
+        assert_eq!(number_of(7, 0), "7");
+        assert_eq!(number_of(0, 2), "0");
+        assert_eq!(number_of(9_007_199_254_740_993_00, 2), "9007199254740993");
     }
 
     #[test]

@@ -4,7 +4,7 @@ use crate::runner::runner;
 use exactfed::compare::{self, OmittedRuns, Side, SideCell, SideExperiment, SideRuns, record};
 use exactfed::data;
 use exactfed::plan::CellId;
-use exactfed::problem::arrays::{Array, Column, Contents};
+use exactfed::problem::arrays::{Array, Column, Contents, DataFile};
 use exactfed::store::read_table;
 use exactfed::trace::TraceDigest;
 use proptest::collection::{btree_map, vec};
@@ -37,7 +37,8 @@ fn csv_comes_back_bit_for_bit() {
         }
         let bytes = writer.into_inner().unwrap();
         let columns = table(
-            data::read("a.csv", bytes, None).map_err(|e| TestCaseError::fail(e.to_string()))?,
+            data::read(&DataFile::at("a.csv"), bytes, None)
+                .map_err(|e| TestCaseError::fail(e.to_string()))?,
         );
         let (numbers, texts): (Vec<f64>, Vec<String>) = rows.into_iter().unzip();
         prop_assert_eq!(&columns[0], &("n".to_owned(), Column::Numbers(numbers)));
@@ -56,7 +57,7 @@ fn libsvm_comes_back_bit_for_bit() {
             let pairs: Vec<String> = features.iter().map(|(i, x)| format!("{i}:{x:?}")).collect();
             text += &format!("{label:?} {} # {}\n\n", pairs.join("  "), label);
         }
-        let read = data::read("a.svm", text.into_bytes(), None)
+        let read = data::read(&DataFile::at("a.svm"), text.into_bytes(), None)
             .map_err(|e| TestCaseError::fail(e.to_string()))?;
         let Contents::Records { labels, features } = read else { panic!() };
         let d = rows.iter().filter_map(|(_, r)| r.keys().max()).max().copied().unwrap_or(0);
@@ -86,7 +87,7 @@ fn npz_comes_back_bit_for_bit_in_either_order() {
         let read = |fortran: bool, values: &[f64]| {
             let bytes: Vec<u8> = values.iter().flat_map(ends).collect();
             let archive = crate::npz::npz(&[("x", descr, fortran, &shape, bytes)]);
-            let read = data::read("a.npz", archive, None);
+            let read = data::read(&DataFile::at("a.npz"), archive, None);
             match read.map_err(|e| TestCaseError::fail(e.to_string()))? {
                 Contents::Arrays(mut arrays) => Ok(arrays.remove("x").unwrap()),
                 other => Err(TestCaseError::fail(format!("{other:?}"))),
@@ -152,7 +153,7 @@ fn no_bytes_are_more_than_a_message() {
     let bytes = prop_oneof![bytes, vec(any::<u8>(), 0..200)];
     let names = select(vec!["a.npz", "a.csv", "a.libsvm", "a.parquet", "a.txt", "a"]);
     let held = |(name, bytes): (&str, Vec<u8>)| {
-        if let Err(error) = data::read(name, bytes, Some(read_table)) {
+        if let Err(error) = data::read(&DataFile::at(name), bytes, Some(read_table)) {
             let output = error.to_string();
             prop_assert!(!output.is_empty() && output.chars().count() < 400, "{output}");
             prop_assert!(!output.contains('\u{1b}'), "{output:?}");

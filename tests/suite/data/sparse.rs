@@ -158,7 +158,7 @@ fn sparse_records_that_are_wrong_are_refused() {
     let changed = |from: &str, to: &str| good.replacen(from, to, 1);
     for (settings, text, message) in [
         (sparse, changed("1.5", "x"), "line 1: \"1:x\" is not index:value"),
-        (sparse, changed("1:", "0:"), "line 1: \"0:1.5\" is not index:value with an index from 1"),
+        (sparse, changed("1:", "-1:"), "line 1: \"-1:1.5\" is not index:value with a whole index"),
         (sparse, changed("1:", "30:"), "line 1: index 9 does not rise"),
         (sparse, changed("1:1.5", "1:inf"), "feature 0 from 0: inf is not a finite number"),
         (sparse, changed("40:", "100000001:"), "index 100000001 is above 100000000"),

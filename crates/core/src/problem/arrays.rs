@@ -26,17 +26,63 @@ pub struct DataFile {
     pub sha256: Option<String>,
     /// How much it holds, once its bytes are read.
     pub size: Option<FileSize>,
+    /// How it is written, if it is a CSV file.
+    pub dialect: CsvDialect,
 }
 
-/// The end of messages of readers of data files about a value that is missing.
-pub const MISSING: &str = "the value is missing; fill it in, or remove the record";
+/// How a CSV file is written: the keys of a dataset that say so. The default is a header line, commas between
+/// values, and points in numbers.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct CsvDialect {
+    /// The character between two values. By default it is a comma, or a tab in a file whose name ends in `.tsv`. A
+    /// blank stands for any number of blanks and tabs.
+    pub separator: Option<char>,
+    /// The character before the decimals of a number; a point by default.
+    pub decimal: Option<char>,
+    /// The character that divides the digits of a number into groups of three; none by default.
+    pub thousands: Option<char>,
+    /// The character with which lines begin that are no records; none by default.
+    pub comment: Option<char>,
+    /// Whether the first line is a record, so that the columns are called c1, c2, ….
+    pub is_without_header: bool,
+}
+
+impl CsvDialect {
+    /// The keys that say what is not by default, as a manifest has them: `separator = ";"`.
+    pub fn keys(&self) -> Vec<(&'static str, String)> {
+        let characters = [
+            ("separator", self.separator),
+            ("decimal", self.decimal),
+            ("thousands", self.thousands),
+            ("comment", self.comment),
+        ];
+        let mut keys = Vec::new();
+        for (key, character) in characters {
+            // As TOML writes a string.
+            keys.extend(character.map(|c| match c {
+                '\t' => (key, "\"\\t\"".to_owned()),
+                c => (key, format!("\"{c}\"")),
+            }));
+        }
+        if self.is_without_header {
+            keys.push(("header", "false".to_owned()));
+        }
+        keys
+    }
+}
 
 impl DataFile {
+    /// The file at a path, of which nothing is read yet, and which is written as is usual.
+    pub fn at(path: &str) -> Self {
+        let dialect = CsvDialect::default();
+        Self { path: path.to_owned(), sha256: None, size: None, dialect }
+    }
+
     /// Where a message says that record number `row` of the file is, counted from 0 among all its records, of which
     /// there are `records`: "line 7", as an editor counts lines from 1, if the file is a text that has as many lines as
     /// records (a CSV file one more, its header); else "row 5", counted from 0.
     pub fn place(&self, row: usize, records: usize) -> String {
-        let heads = usize::from(extension(&self.path) == "csv");
+        let heads = usize::from(is_csv(&self.path) && !self.dialect.is_without_header);
         let has_line_each = self.size.is_some_and(|size| {
             let lines = size.lines as usize + usize::from(!size.ends_last_line);
             size.lines > 0 && lines == records + heads
@@ -74,10 +120,22 @@ pub struct FileSize {
     pub numbers: u64,
 }
 
-/// The extension of a file's name in lower case, without its dot; empty if there is none.
+/// The extension of a file's name in lower case, without its dot; empty if there is none. Of a compressed file it is
+/// that of the file inside: "csv" of `a.csv.gz`.
 pub fn extension(path: &str) -> String {
-    let extension = Path::new(path).extension().and_then(|e| e.to_str());
-    extension.unwrap_or_default().to_ascii_lowercase()
+    let lower = path.to_ascii_lowercase();
+    let extension = Path::new(lower.strip_suffix(".gz").unwrap_or(&lower)).extension();
+    extension.and_then(|extension| extension.to_str()).unwrap_or_default().to_owned()
+}
+
+/// Whether the name says that the file is compressed with gzip.
+pub fn is_compressed(path: &str) -> bool {
+    path.to_ascii_lowercase().ends_with(".gz")
+}
+
+/// Whether a file of this name is a text of values with a separator between them.
+pub fn is_csv(path: &str) -> bool {
+    ["csv", "tsv"].contains(&extension(path).as_str())
 }
 
 /// Whether a file of this name has LIBSVM's format, whose features are stored sparsely.
@@ -87,7 +145,7 @@ pub fn is_libsvm(path: &str) -> bool {
 
 impl<'de> Deserialize<'de> for DataFile {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        Ok(Self { path: String::deserialize(deserializer)?, sha256: None, size: None })
+        Ok(Self::at(&String::deserialize(deserializer)?))
     }
 }
 
@@ -314,7 +372,7 @@ mod tests {
     /// Where row 1 of three records is in a file with so many line ends.
     fn place(path: &str, lines: u64, ends_last_line: bool) -> String {
         let size = FileSize { lines, ends_last_line, numbers: 6 };
-        DataFile { path: path.to_owned(), sha256: None, size: Some(size) }.place(1, 3)
+        DataFile { size: Some(size), ..DataFile::at(path) }.place(1, 3)
     }
 
     /// A line is named only if each record has one of its own, also where the last line lacks its end.

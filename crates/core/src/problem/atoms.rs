@@ -233,7 +233,7 @@ mod tests {
 
     /// The instance of a file with these arrays, or the message of its fault.
     fn build(arrays: BTreeMap<String, Array>) -> Result<Atoms, String> {
-        let file = DataFile { path: "x.npz".into(), sha256: None, size: None };
+        let file = DataFile::at("x.npz");
         let contents = Contents::Arrays(arrays);
         let arrays = NpzArrays::new(&file, &contents).map_err(|f| f.message)?;
         Atoms::new(&arrays).map_err(|f| f.message)

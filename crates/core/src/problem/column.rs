@@ -70,6 +70,14 @@ pub enum Column {
     LongNumbers(Vec<String>),
     /// Anything else, as text.
     Text(Vec<String>),
+    /// Values that can be no data, such as dates or lists: they are not read, and only a setting that names
+    /// the column is refused.
+    Unread {
+        /// What the values are, in the words of the file's format, such as "date32".
+        kind: String,
+        /// The number of rows.
+        rows: usize,
+    },
 }
 
 impl Column {
@@ -78,6 +86,7 @@ impl Column {
         match self {
             Self::Numbers(values) => values.len(),
             Self::LongNumbers(values) | Self::Text(values) => values.len(),
+            Self::Unread { rows, .. } => *rows,
         }
     }
 
@@ -87,11 +96,13 @@ impl Column {
     }
 
     /// The value in a row, counted from 0, as text: a number in its shortest form (1.0 is "1"), and "NaN" where a
-    /// column of numbers lacks a value; a text column has the mark of the missing value as the file has it.
+    /// column of numbers lacks a value; a text column has the mark of the missing value as the file has it. Of values
+    /// that are not read it is their type.
     pub fn text(&self, row: usize) -> String {
         match self {
             Self::Numbers(values) => values[row].to_string(),
             Self::LongNumbers(values) | Self::Text(values) => values[row].clone(),
+            Self::Unread { kind, .. } => kind.clone(),
         }
     }
 
@@ -102,11 +113,13 @@ impl Column {
             Self::Numbers(all) => Self::Numbers(take_rows(all, rows)),
             Self::LongNumbers(all) => Self::LongNumbers(take_rows(all, rows)),
             Self::Text(all) => Self::Text(take_rows(all, rows)),
+            Self::Unread { kind, .. } => Self::Unread { kind: kind.clone(), rows: rows.len() },
         }
     }
 
     /// For each row whether its value is missing: NaN, or a text that is a usual mark of a missing value.
-    /// "-" is no mark in a column that has "+" too, because the two are then signs.
+    /// "-" is no mark in a column that has "+" too, because the two are then signs. Of values that are not read
+    /// none counts as missing.
     pub fn missing(&self) -> Vec<bool> {
         match self {
             Self::Numbers(values) => values.iter().map(|x| x.is_nan()).collect(),
@@ -115,6 +128,7 @@ impl Column {
                 let has_signs = values.iter().any(|text| text == "+");
                 values.iter().map(|text| is_mark(text) && !(has_signs && text == "-")).collect()
             }
+            Self::Unread { rows, .. } => vec![false; *rows],
         }
     }
 
@@ -131,14 +145,15 @@ impl Column {
         }
     }
 
-    /// The values as numbers of double precision, NaN where one is missing; `None` for a text column.
+    /// The values as numbers of double precision, NaN where one is missing; `None` for a column of texts, or of
+    /// values that are not read.
     pub fn numbers(&self) -> Option<Cow<'_, [f64]>> {
         match self {
             Self::Numbers(values) => Some(Cow::Borrowed(values)),
             Self::LongNumbers(values) => {
                 Some(Cow::Owned(values.iter().map(|text| number(text)).collect()))
             }
-            Self::Text(_) => None,
+            Self::Text(_) | Self::Unread { .. } => None,
         }
     }
 
@@ -164,7 +179,7 @@ impl Column {
                     let mut seen = HashSet::new();
                     values.iter().all(|text| number(text).fract() == 0.0 && seen.insert(text))
                 }
-                Self::Text(_) => false,
+                Self::Text(_) | Self::Unread { .. } => false,
             }
     }
 }

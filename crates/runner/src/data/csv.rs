@@ -1,8 +1,11 @@
-//! CSV with a header.
+//! CSV: values with a separator between them, in lines.
+
+pub mod dialect;
 
 use super::ContentError;
 use csv::{Position, StringRecord};
-use exactfed_core::problem::arrays::{Column, Contents, sanitised};
+use dialect::{as_blanks_alone, detected, plain_number};
+use exactfed_core::problem::arrays::{Column, Contents, CsvDialect, sanitised};
 use exactfed_core::problem::column::{exact_text, is_long, is_mark, number};
 use exactfed_core::words::count;
 
@@ -10,39 +13,69 @@ use exactfed_core::words::count;
 const MOST_COLUMNS: usize = 20_000;
 
 /// The columns of a CSV file as a table. A column is of numbers if each of its values is a number or empty, which is
-/// read as NaN; if it has whole numbers beyond 2^53, it keeps their digits as texts. Any other column is of texts, also
-/// one of numbers and marks of missing values such as `NA`: [`Column::with_marks_read`] makes it numbers where it is
-/// used.
-pub fn read(bytes: &[u8]) -> Result<Contents, ContentError> {
+/// read as NaN; if it has whole numbers beyond 2^53, it keeps their digits as texts. Any other column is of texts.
+///
+/// # Errors
+/// What is wrong with the bytes. Where the file makes no table of several columns, and it would if it were written in
+/// another way, the message states the keys of this way.
+pub fn read(bytes: &[u8], dialect: CsvDialect) -> Result<Contents, ContentError> {
+    let table = read_as(bytes, dialect);
+    let columns = match &table {
+        Ok(Contents::Table(columns)) => columns.len(),
+        _ => 0,
+    };
+    if columns > 1 {
+        return table;
+    }
+    let found = detected(bytes, dialect);
+    if found.separator == dialect.separator && found.comment == dialect.comment {
+        return table;
+    }
+    Err(ContentError::OtherDialect { keys: found.keys() })
+}
+
+/// [`read`] without a guess at how the file may be written.
+fn read_as(bytes: &[u8], dialect: CsvDialect) -> Result<Contents, ContentError> {
+    // Blanks are made single, so that each is a separator.
+    let of_blanks = (dialect.separator == Some(' ')).then(|| as_blanks_alone(bytes));
+    let bytes = of_blanks.as_deref().unwrap_or(bytes);
     // The file is read twice: what a column holds is known at its end, and texts take far more room than numbers.
-    let mut columns = survey_columns(bytes)?;
-    let mut reader = reader(bytes);
+    let mut columns = survey_columns(bytes, dialect)?;
+    let mut reader = reader(bytes, dialect);
     for record in reader.records() {
         let record = record.map_err(|e| content_error(&e))?;
         for ((_, column), value) in columns.iter_mut().zip(&record) {
             match column {
-                Column::Numbers(all) => all.push(number(value)),
-                Column::LongNumbers(all) => all.push(exact_text(value)),
+                Column::Numbers(all) => all.push(number(&plain_number(value, dialect))),
+                Column::LongNumbers(all) => all.push(exact_text(&plain_number(value, dialect))),
                 Column::Text(all) => all.push(value.to_owned()),
+                // A CSV file has no values of other types.
+                Column::Unread { .. } => {}
             }
         }
     }
     Ok(Contents::Table(columns))
 }
 
-/// A reader of the records after the header line, whose fields are trimmed.
-fn reader(bytes: &[u8]) -> csv::Reader<&[u8]> {
-    csv::ReaderBuilder::new().trim(csv::Trim::All).from_reader(bytes)
+/// A reader of the records after the header line, if there is one, whose fields are trimmed. Of separators other than
+/// one byte, which settings do not have, it takes a comma.
+fn reader(bytes: &[u8], dialect: CsvDialect) -> csv::Reader<&[u8]> {
+    let byte = |c: Option<char>| c.and_then(|c| u8::try_from(c).ok());
+    csv::ReaderBuilder::new()
+        .trim(csv::Trim::All)
+        .delimiter(byte(dialect.separator).unwrap_or(b','))
+        .comment(byte(dialect.comment))
+        .has_headers(!dialect.is_without_header)
+        .from_reader(bytes)
 }
 
 /// The names and types of the columns, without their values, by a pass over the whole file.
-///
-/// # Errors
-/// A line that is not UTF-8 or has another number of values than the first, too many columns, a first line that seems
-/// to be a record ([`check_names`]), or two columns of one name.
-fn survey_columns(bytes: &[u8]) -> Result<Vec<(String, Column)>, ContentError> {
-    let mut reader = reader(bytes);
-    let heads = reader.headers().map_err(|e| content_error(&e))?.clone();
+fn survey_columns(
+    bytes: &[u8],
+    dialect: CsvDialect,
+) -> Result<Vec<(String, Column)>, ContentError> {
+    let mut reader = reader(bytes, dialect);
+    let mut heads = reader.headers().map_err(|e| content_error(&e))?.clone();
     if heads.len() > MOST_COLUMNS {
         let n = heads.len();
         return Err(ContentError::Line {
@@ -50,14 +83,19 @@ fn survey_columns(bytes: &[u8]) -> Result<Vec<(String, Column)>, ContentError> {
             message: format!("there are {n} columns; at most {MOST_COLUMNS} are allowed"),
         });
     }
+    if dialect.is_without_header {
+        heads = (1..=heads.len()).map(|i| format!("c{i}")).collect();
+    }
     let mut found = vec![ColumnSurvey::default(); heads.len()];
     let mut record = StringRecord::new();
     while reader.read_record(&mut record).map_err(|e| content_error(&e))? {
         for ((column, value), head) in found.iter_mut().zip(&record).zip(&heads) {
-            column.add_value(value, head);
+            column.add_value(value, &plain_number(value, dialect), head);
         }
     }
-    check_names(&heads, &found)?;
+    if !dialect.is_without_header {
+        check_names(&heads, &found)?;
+    }
     let mut seen = std::collections::HashSet::new();
     if let Some(twice) = heads.iter().find(|name| !seen.insert(*name)) {
         return Err(ContentError::Invalid(format!(
@@ -81,10 +119,10 @@ struct ColumnSurvey {
 }
 
 impl ColumnSurvey {
-    /// Takes in one more value of the column whose head is `head`.
-    fn add_value(&mut self, value: &str, head: &str) {
-        self.has_text = self.has_text || !(value.is_empty() || value.parse::<f64>().is_ok());
-        self.has_long = self.has_long || is_long(value);
+    /// Takes in one more value of the column whose head is `head`; `plain` is the value as [`plain_number`] has it.
+    fn add_value(&mut self, value: &str, plain: &str, head: &str) {
+        self.has_text = self.has_text || !(value.is_empty() || plain.parse::<f64>().is_ok());
+        self.has_long = self.has_long || is_long(plain);
         self.has_head = self.has_head || value == head;
     }
 
@@ -117,7 +155,9 @@ fn check_names(heads: &StringRecord, found: &[ColumnSurvey]) -> Result<(), Conte
     }
     let all_numbers = heads.iter().all(|name| is_number(name) || is_mark(name));
     let what = if all_numbers { "numbers" } else { "values" };
-    Err(ContentError::Invalid(format!("line 1 holds {what} and no names; add a header line")))
+    Err(ContentError::Invalid(format!(
+        "line 1 holds {what} and no names; add a header line, or write `header = false`"
+    )))
 }
 
 /// Whether a field is written as a number.
@@ -144,6 +184,10 @@ fn content_error(e: &csv::Error) -> ContentError {
 mod tests {
     use super::*;
 
+    fn read(bytes: &[u8]) -> Result<Contents, ContentError> {
+        super::read(bytes, CsvDialect { separator: Some(','), ..CsvDialect::default() })
+    }
+
     #[test]
     fn columns_are_numbers_or_text() {
         let text = "a, b ,c\n1,x,-2.5e3\n2,\"y, z\",4\n";
@@ -164,7 +208,12 @@ mod tests {
             ("39,State-gov,<=50K\n50,State-gov,<=50K\n38,Private,>50K\n", "values"),
         ] {
             let said = read(text.as_bytes()).unwrap_err().to_string();
-            assert_eq!(said, format!("line 1 holds {what} and no names; add a header line"));
+            assert_eq!(
+                said,
+                format!(
+                    "line 1 holds {what} and no names; add a header line, or write `header = false`"
+                )
+            );
         }
         for text in [
             "country,1990,1991\nA,1,2\nB,3,4\n",

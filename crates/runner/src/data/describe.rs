@@ -10,7 +10,7 @@ mod table;
 use super::{DataError, TableReader};
 pub use error::{DescribeError, RecordsError, StarterError};
 use exactfed_core::linalg::Matrix;
-use exactfed_core::problem::arrays::{Array, Column, Contents, DataFile, sanitised};
+use exactfed_core::problem::arrays::{Array, Column, Contents, CsvDialect, DataFile, sanitised};
 use exactfed_core::problem::column::LongNumber;
 use exactfed_core::words::count;
 use features::{FeatureMoments, FeatureRows};
@@ -30,9 +30,57 @@ const MOST_NAMED: usize = 12;
 /// The names by which a column is taken to be that of the labels, where the user names none, in the order of
 /// preference.
 const LABELS: [&str; 7] = ["label", "target", "class", "outcome", "response", "y", "diagnosis"];
-/// Parts of names by which columns of whole numbers, and arrays, are taken to say which client holds each record.
-const CLIENTS: [&str; 8] =
-    ["client", "user", "site", "group", "hospital", "centre", "center", "device"];
+/// The words of names by which columns, and arrays, are taken to say which client holds each record. A plural counts
+/// as the word, and a number or "id" after it is left out.
+const CLIENTS: [&str; 25] = [
+    "client",
+    "user",
+    "site",
+    "hospital",
+    "clinic",
+    "ward",
+    "institution",
+    "inst",
+    "centre",
+    "center",
+    "device",
+    "sensor",
+    "station",
+    "school",
+    "university",
+    "company",
+    "firm",
+    "bank",
+    "branch",
+    "store",
+    "shop",
+    "farm",
+    "country",
+    "region",
+    "district",
+];
+
+/// What a user says of a file that is described.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Wishes<'a> {
+    /// The column of the labels, which only a table has; by default one with a usual name, or the last.
+    pub label: Option<&'a str>,
+    /// What the clients are; by default the values of a column whose name says so, or parts of the shuffled records.
+    pub clients: Option<ClientWish<'a>>,
+    /// Whether the manifest compares several algorithms, each with the settings that are best for it.
+    pub tune: bool,
+    /// Whether the first line of a CSV file is a record.
+    pub is_without_header: bool,
+}
+
+/// What the clients are, as a user says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ClientWish<'a> {
+    /// One client for each value of this column.
+    Column(&'a str),
+    /// As many parts of the shuffled records.
+    Number(usize),
+}
 
 /// What a data file holds, in words for a user who wants to run algorithms on it.
 pub struct Description {
@@ -50,11 +98,24 @@ struct FileRecords<'a> {
     labels: Cow<'a, Column>,
     /// The name of the label column; empty where the file has none.
     label: String,
-    /// The name of the column that says which client holds a record, if there is one, and its number of different
-    /// values.
-    clients: Option<(String, usize)>,
+    clients: RecordClients,
     /// What else a table has.
     table: TableNotes,
+}
+
+/// What the clients are that hold the records of a file.
+enum RecordClients {
+    /// The values of a column or an array.
+    Column {
+        /// Its name.
+        name: String,
+        /// How many different values it has.
+        values: usize,
+        /// The number of the records of the client that has the fewest.
+        fewest: usize,
+    },
+    /// Parts of the shuffled records: as many as the user wants or, for `None`, as the number of records suggests.
+    Parts(Option<usize>),
 }
 
 /// What a table has beside features, labels and clients.
@@ -69,6 +130,8 @@ struct TableNotes {
     lines: Vec<String>,
     /// Whether the manifest lists the features, so that a user sees which columns they are.
     lists_features: bool,
+    /// The features that the manifest lists as categories: pairs of words, such as yes and no.
+    categorical: Vec<String>,
 }
 
 /// What the manifest to start from does with values that are missing.
@@ -82,33 +145,34 @@ enum Remedy {
     Nothing,
 }
 
-/// Describes a file with these contents; `label` names the column of the labels, which only a table
-/// has: without it a usual name of labels, or the last column, decides. The manifest compares two
-/// algorithms with one step size or, with `tune`, several, each with the settings that are best for
-/// it. If only features of a table lack values, the manifest fills them in; if a label or a client is
-/// missing somewhere, it leaves out all records that lack any value.
+/// Describes a file with these contents. The manifest compares two algorithms with one step size or, if the user
+/// wishes for tuning, several, each with the settings that are best for it. If only features of a table lack values,
+/// the manifest fills them in; if a label or a client is missing somewhere, it leaves out all records that lack any
+/// value.
 ///
 /// # Errors
-/// If it holds no records, or there is no such column. Records without a manifest are no error:
+/// If it holds no records, or has no column that the user names. Records without a manifest are no error:
 /// [`Description::manifest`] says why there is none.
 pub fn describe(
     file: &DataFile,
     contents: &Contents,
-    label: Option<&str>,
-    tune: bool,
+    wishes: &Wishes<'_>,
 ) -> Result<Description, RecordsError> {
+    let wanted = wishes.clients;
     let records = match contents {
-        Contents::Table(columns) => table::records(file, columns, label)?,
-        _ if label.is_some() => return Err(RecordsError::NoNamedColumns),
+        Contents::Table(columns) => table::records(file, columns, wishes)?,
+        _ if wishes.label.is_some() => return Err(RecordsError::NoNamedColumns("--label")),
         Contents::Records { labels, features } => {
-            of_arrays(FeatureRows::Sparse(features), labels.clone(), None)
+            let clients = clients_of_arrays(&BTreeMap::new(), labels.len(), wanted)?;
+            of_arrays(FeatureRows::Sparse(features), labels.clone(), clients)
         }
         Contents::SparseArrays { features, others } => {
             let Some(y) = others.get("y").filter(|y| y.shape.len() == 1) else {
                 return Err(RecordsError::NoLabels { arrays: shapes(others) });
             };
             let features = FeatureRows::Sparse(features);
-            of_arrays(features, y.data.clone(), client_array(others, y))
+            let clients = clients_of_arrays(others, y.data.len(), wanted)?;
+            of_arrays(features, y.data.clone(), clients)
         }
         Contents::Arrays(arrays) => {
             let axes = ["x", "y"].map(|name| arrays.get(name).map(|array| array.shape.len()));
@@ -119,10 +183,11 @@ pub fn describe(
             let y = &arrays["y"];
             let numbers = Cow::Borrowed(x.data.as_slice());
             let features = FeatureRows::Dense { size: (x.shape[0], x.shape[1]), numbers };
-            of_arrays(features, y.data.clone(), client_array(arrays, y))
+            let clients = clients_of_arrays(arrays, y.data.len(), wanted)?;
+            of_arrays(features, y.data.clone(), clients)
         }
     };
-    records.description(&file.path, tune)
+    records.description(file, wishes.tune)
 }
 
 /// The names and shapes of the first arrays, for a message.
@@ -135,22 +200,41 @@ fn shapes(arrays: &BTreeMap<String, Array>) -> String {
     all.join(", ")
 }
 
-/// The first array, in the order of names, whose name and shape suggest that it says which client holds each record:
-/// its name, and its number of distinct values; `None` if there is none. The manifest divides the records by it. `y` is
-/// the array of the labels.
-fn client_array(arrays: &BTreeMap<String, Array>, y: &Array) -> Option<(String, usize)> {
-    let (name, array) = arrays
-        .iter()
-        .find(|(name, array)| array.shape == y.shape && *name != "y" && may_be_clients(name))?;
-    Some((name.clone(), distinct(&array.data).len()))
+/// What the clients of `rows` records are whose labels and further values are in these arrays: as the user wishes or,
+/// without a wish, the values of the first array, in the order of names, whose name says so.
+///
+/// # Errors
+/// If no array of one value for each record has the name that the user wishes.
+fn clients_of_arrays(
+    arrays: &BTreeMap<String, Array>,
+    rows: usize,
+    wanted: Option<ClientWish<'_>>,
+) -> Result<RecordClients, RecordsError> {
+    let fits = |array: &Array| array.shape == [rows];
+    let found = match wanted {
+        Some(ClientWish::Number(parts)) => return Ok(RecordClients::Parts(Some(parts))),
+        Some(ClientWish::Column(_)) if arrays.is_empty() => {
+            return Err(RecordsError::NoNamedColumns("--clients"));
+        }
+        Some(ClientWish::Column(name)) => match arrays.get_key_value(name) {
+            Some((name, array)) if fits(array) => Some((name, array)),
+            _ => return Err(RecordsError::NoClientArray { arrays: shapes(arrays) }),
+        },
+        None => {
+            arrays.iter().find(|(name, array)| fits(array) && *name != "y" && may_be_clients(name))
+        }
+    };
+    Ok(match found {
+        Some((name, array)) => RecordClients::of_column(name, &Column::Numbers(array.data.clone())),
+        None => RecordClients::Parts(None),
+    })
 }
 
-/// The records of a file without named columns: sparse rows, or arrays. `clients` is the array that says which client
-/// holds each record ([`client_array`]).
+/// The records of a file without named columns: sparse rows, or arrays.
 fn of_arrays(
     features: FeatureRows<'_>,
     labels: Vec<f64>,
-    clients: Option<(String, usize)>,
+    clients: RecordClients,
 ) -> FileRecords<'_> {
     FileRecords {
         names: Vec::new(),
@@ -172,8 +256,8 @@ pub fn columns(
     path: &str,
     tables: Option<TableReader>,
 ) -> Result<Option<(String, String)>, DataError> {
-    let contents = super::read(path, super::bytes_of(Path::new(path))?, tables)
-        .map_err(|error| DataError::Content { path: path.to_owned(), error })?;
+    let bytes = super::bytes_of(Path::new(path))?;
+    let (_, contents) = seen(path, bytes, CsvDialect::default(), tables)?;
     let Contents::Table(columns) = contents else {
         return Ok(None);
     };
@@ -181,29 +265,63 @@ pub fn columns(
     Ok(label_place(&columns).map(|place| (first_names(&names), names[place].clone())))
 }
 
-/// Describes the file at a path, as [`describe`] does with `label` and `tune`; `tables` reads Parquet.
+/// Describes the file at a path, as [`describe`] does; `tables` reads Parquet.
 ///
 /// # Errors
 /// If it cannot be read, holds no records, or has no such column.
 pub fn describe_file(
     path: &str,
-    label: Option<&str>,
-    tune: bool,
+    wishes: &Wishes<'_>,
     tables: Option<TableReader>,
 ) -> Result<Description, DescribeError> {
     let bytes = super::bytes_of(Path::new(path))?;
-    let size = Some(super::size(path, &bytes));
-    let file = DataFile { path: path.to_owned(), sha256: None, size };
-    let contents = super::read(path, bytes, tables)
-        .map_err(|error| DataError::Content { path: path.to_owned(), error })?;
-    describe(&file, &contents, label, tune)
+    let stated =
+        CsvDialect { is_without_header: wishes.is_without_header, ..CsvDialect::default() };
+    let (file, contents) = seen(path, bytes, stated, tables)?;
+    describe(&file, &contents, wishes)
         .map_err(|error| DescribeError::Records { path: path.to_owned(), error })
 }
 
-/// Whether the name of a column or an array suggests that it says which client holds each record.
+/// A file with how it is written, which is found from its bytes, and its contents. `stated` is what the user says of
+/// it.
+fn seen(
+    path: &str,
+    bytes: Vec<u8>,
+    stated: CsvDialect,
+    tables: Option<TableReader>,
+) -> Result<(DataFile, Contents), DataError> {
+    let size = Some(super::size(path, &bytes));
+    let dialect = super::detected_dialect(path, &bytes, stated);
+    let file = DataFile { path: path.to_owned(), sha256: None, size, dialect };
+    let contents = super::read(&file, bytes, tables)
+        .map_err(|error| DataError::Content { path: path.to_owned(), error })?;
+    Ok((file, contents))
+}
+
+/// Whether a word of the name of a column or an array says that it tells which client holds each record.
 fn may_be_clients(name: &str) -> bool {
-    let name = name.to_ascii_lowercase();
-    CLIENTS.iter().any(|part| name.contains(part))
+    let is_boundary = |c: char| !c.is_alphanumeric();
+    name.to_lowercase().split(is_boundary).any(|word| {
+        let word = word.trim_end_matches(|c: char| c.is_ascii_digit());
+        let word = word.strip_suffix("id").unwrap_or(word);
+        CLIENTS.iter().any(|one| word == *one || is_plural(word, one))
+    })
+}
+
+/// Whether a word is the plural of another one, as in sites and countries.
+fn is_plural(word: &str, one: &str) -> bool {
+    let stem_of_y = word.strip_suffix("ies");
+    word.strip_suffix('s') == Some(one)
+        || stem_of_y.is_some_and(|stem| one.strip_suffix('y') == Some(stem))
+}
+
+impl RecordClients {
+    /// The clients that are the values of this column.
+    fn of_column(name: &str, column: &Column) -> Self {
+        let counts = value_counts(column);
+        let fewest = counts.iter().map(|(_, n)| *n).min().unwrap_or(0);
+        Self::Column { name: name.to_owned(), values: counts.len(), fewest }
+    }
 }
 
 /// The distinct values in their order, each with how often it occurs. The keys sort as the numbers do, also NaN and
@@ -235,6 +353,7 @@ fn value_counts(column: &Column) -> Vec<(String, usize)> {
         Column::Text(values) => {
             text_counts(&values).into_iter().map(|(value, n)| (sanitised(value), n)).collect()
         }
+        Column::Unread { .. } => Vec::new(),
     }
 }
 
@@ -251,13 +370,13 @@ fn known_rows(columns: &[&Column]) -> Vec<usize> {
     (0..columns[0].len()).filter(|row| !missing.iter().any(|column| column[*row])).collect()
 }
 
-/// The place of the column that is taken to be the labels: one with a usual name, or else the last; `None` without
-/// columns.
+/// The place of the column that is taken to be the labels: one with a usual name, or else the last that is read;
+/// `None` without such columns.
 fn label_place(columns: &[(String, Column)]) -> Option<usize> {
     let usual = LABELS
         .iter()
         .find_map(|wanted| columns.iter().position(|(name, _)| name.eq_ignore_ascii_case(wanted)));
-    usual.or(columns.len().checked_sub(1))
+    usual.or(columns.iter().rposition(|(_, column)| !matches!(column, Column::Unread { .. })))
 }
 
 impl FileRecords<'_> {
@@ -265,22 +384,28 @@ impl FileRecords<'_> {
     ///
     /// # Errors
     /// If there are no records or no features, or another number of labels than of records.
-    fn description(&self, path: &str, tune: bool) -> Result<Description, RecordsError> {
+    fn description(&self, file: &DataFile, tune: bool) -> Result<Description, RecordsError> {
         let (n, d) = self.features.size();
         if n == 0 || d == 0 || self.labels.len() != n {
             let labels = self.labels.len();
-            let without_commas = d == 0 && path.ends_with(".csv");
-            return Err(RecordsError::Incomplete { n, d, labels, without_commas });
+            return Err(RecordsError::Incomplete { n, d, labels });
         }
         let moments = self.features.moments();
         let constant = constant_features(&moments);
         let mut lines = vec![format!("{} of {}", count(n, "record"), count(d, "feature"))];
+        let keys = file.dialect.keys();
+        if !keys.is_empty() {
+            lines.push(format!("written with {}", super::stated(&keys)));
+        }
         let each = self.features.nonzeros() as f64 / n as f64;
         let share = 100.0 * each / d as f64;
         let digits = if share < 1.0 { 3 } else { 1 };
         lines.push(format!("non-zeros: {share:.digits$} %, {each:.1} in a record"));
         let lacking = self.missing();
-        lines.push(match [&*self.table.missing, &lacking].concat().as_slice() {
+        // Where no record of a table is whole, its missing values are still there, and would be listed twice.
+        let is_listed = self.table.remedy == Some(Remedy::Nothing);
+        let further: &[String] = if is_listed { &[] } else { &lacking };
+        lines.push(match [&*self.table.missing, further].concat().as_slice() {
             [] => "missing values: none".into(),
             some => format!("missing values: {}", first_names(some)),
         });
@@ -291,7 +416,7 @@ impl FileRecords<'_> {
         let classes = value_counts(&self.labels);
         lines.push(self.label_line(&classes));
         lines.extend_from_slice(&self.table.lines);
-        if let Some((name, values)) = &self.clients {
+        if let RecordClients::Column { name, values, .. } = &self.clients {
             let name = sanitised(name);
             lines.push(format!("clients: column `{name}` has {values} different values"));
         }
@@ -302,14 +427,14 @@ impl FileRecords<'_> {
             return Ok(Description { lines, manifest: Err(StarterError::MissingValues) });
         }
         lines.push(self.condition_line(&moments, &constant));
-        let starter = Starter::new(self, path, &classes, &moments, &constant);
+        let starter = Starter::new(self, file, &classes, &moments, &constant);
         Ok(Description { lines, manifest: starter.map(|starter| starter.text(tune)) })
     }
 
-    /// How a feature is named: by its column, or its number from 0.
+    /// How a feature is named: by its column, or by its number from 0.
     fn name(&self, feature: usize) -> String {
         let name = self.names.get(feature);
-        name.map_or(feature.to_string(), |name| format!("`{}`", sanitised(name)))
+        name.map_or(format!("feature {feature}"), |name| format!("`{}`", sanitised(name)))
     }
 
     /// The features, and the labels if they are numbers, that are not finite in some of these records: a phrase with
@@ -364,7 +489,10 @@ impl FileRecords<'_> {
         let (n, all) = self.features.size();
         let kept = varying_features(all, constant);
         let d = kept.len();
-        if d > MOST_FEATURES || n as f64 * (d * d) as f64 > MOST_PRODUCTS || d == 0 {
+        if d == 0 {
+            return format!("{what}: none, since no feature varies");
+        }
+        if d > MOST_FEATURES || n as f64 * (d * d) as f64 > MOST_PRODUCTS {
             return format!(
                 "{what}: not computed above {MOST_FEATURES} features or {MOST_PRODUCTS:.0e} products"
             );

@@ -1,4 +1,5 @@
-//! LIBSVM's sparse text: `label index:value …`, indices from 1 and rising.
+//! LIBSVM's sparse text: `label index:value …`, with rising indices, which are counted from 1, or from 0 in a file in
+//! which the index 0 occurs, as scikit-learn writes by default.
 
 use super::ContentError;
 use exactfed_core::kernel::SparseRows;
@@ -13,11 +14,11 @@ pub fn read(bytes: &[u8]) -> Result<Contents, ContentError> {
         .map_err(|_| ContentError::Invalid("it is not UTF-8 text".into()))?;
     let mut labels = Vec::new();
     let mut offsets = vec![0];
-    let mut indices = Vec::new();
+    // As they are written, until the file shows from where they are counted.
+    let mut indices: Vec<u32> = Vec::new();
     let mut values = Vec::new();
-    // The largest index, and its line.
-    let mut d = 0;
-    let mut line_of_d = 0;
+    let mut line_of_largest = 0;
+    let mut largest = None;
     for (place, line) in text.lines().enumerate() {
         let line = line.split('#').next().unwrap_or_default().trim();
         if line.is_empty() {
@@ -37,38 +38,45 @@ pub fn read(bytes: &[u8]) -> Result<Contents, ContentError> {
             return Err(wrong(format!("the label \"{}\" is not a number", sanitised(label))));
         };
         labels.push(number);
-        let mut last = 0;
+        let mut last = None;
         for word in words {
             let (index, value) = pair(word).map_err(wrong)?;
-            if index <= last {
+            if last.is_some_and(|last| index <= last) {
                 return Err(wrong(format!("index {index} does not rise")));
             }
-            indices.push(index - 1);
+            indices.push(index);
             values.push(value);
-            last = index;
+            last = Some(index);
         }
         offsets.push(values.len());
-        if last as usize > d {
-            d = last as usize;
-            line_of_d = line_number;
+        if last > largest {
+            largest = last;
+            line_of_largest = line_number;
         }
     }
+    let is_from_zero = indices.contains(&0);
+    if !is_from_zero {
+        indices.iter_mut().for_each(|index| *index -= 1);
+    }
+    let d = largest.map_or(0, |index| index as usize + usize::from(is_from_zero));
     // A large index in a short file would make vectors far larger than the file.
-    check_features(d, values.len())
-        .map_err(|e| ContentError::Line { line: line_of_d, message: format!("index {d}: {e}") })?;
+    check_features(d, values.len()).map_err(|e| {
+        let index = largest.unwrap_or(0);
+        ContentError::Line { line: line_of_largest, message: format!("index {index}: {e}") }
+    })?;
     Ok(Contents::Records { labels, features: SparseRows::new(d, offsets, indices, values)? })
 }
 
-/// The index of a feature, counted from 1, and its value, from `index:value`.
+/// The index of a feature, as it is written, and its value, from `index:value`.
 ///
 /// # Errors
 /// What is wrong with the word.
 fn pair(word: &str) -> Result<(u32, f64), String> {
-    let pair = word.split_once(':').and_then(|(i, x)| {
-        Some((i.parse::<usize>().ok().filter(|i| *i > 0)?, x.parse::<f64>().ok()?))
+    let pair = word.split_once(':').and_then(|(index, value)| {
+        Some((index.parse::<usize>().ok()?, value.parse::<f64>().ok()?))
     });
     let Some((index, value)) = pair else {
-        return Err(format!("\"{}\" is not index:value with an index from 1", sanitised(word)));
+        return Err(format!("\"{}\" is not index:value with a whole index", sanitised(word)));
     };
     match u32::try_from(index) {
         Ok(narrow) if index <= MOST_SPARSE_FEATURES => Ok((narrow, value)),
@@ -91,13 +99,25 @@ mod tests {
         assert_eq!(features.to_dense(), [0.5, 0.0, 2.0, 0.0, -100.0, 0.0]);
     }
 
+    /// The same records as scikit-learn writes them, with the first index 0 and with 1; also where the first record
+    /// does not show it.
+    #[test]
+    fn indices_are_from_zero_in_a_file_that_has_it() {
+        let from_one = read(b"1 2:0.5 3:2\n0 1:4\n").unwrap();
+        let from_zero = read(b"1 1:0.5 2:2\n0 0:4\n").unwrap();
+        assert_eq!(from_zero, from_one);
+        let Contents::Records { features, .. } = from_zero else { panic!() };
+        assert_eq!(features.to_dense(), [0.0, 0.5, 2.0, 4.0, 0.0, 0.0]);
+    }
+
     #[test]
     fn mistakes_are_named_with_their_line() {
         for (text, message) in [
             ("1 1:2\nx 1:2\n", "line 2: the label \"x\""),
             ("1 1:2\n9007199254740993 1:2\n", "line 2: the label 9007199254740993 is a whole"),
             ("-9007199254740993.0 1:2\n", "line 1: the label -9007199254740993.0 is a whole"),
-            ("1 0:2\n", "line 1: \"0:2\" is not index:value"),
+            ("1 -1:2\n", "line 1: \"-1:2\" is not index:value"),
+            ("1 0:2 0:3\n", "line 1: index 0 does not rise"),
             ("1 1\n", "line 1: \"1\" is not index:value"),
             ("1 2:1 2:3\n", "line 1: index 2 does not rise"),
             ("1 1:2\n1 4000000000:1\n", "line 2: index 4000000000 is above 100000000"),

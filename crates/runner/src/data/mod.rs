@@ -14,10 +14,11 @@ use crate::files::{self, sha256};
 use crate::panics::lock;
 use exactfed_core::kernel::SparseRowsError;
 use exactfed_core::problem::arrays::{
-    Contents, DataFile, FileSize, Files, FilesError, TooManyFeatures, extension, is_libsvm,
+    Contents, CsvDialect, DataFile, FileSize, Files, FilesError, TooManyFeatures, extension,
+    is_compressed, is_csv, is_libsvm,
 };
 use std::collections::{BTreeMap, HashMap};
-use std::io;
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 use thiserror::Error;
@@ -81,7 +82,9 @@ pub enum DataError {
 #[derive(Debug, Error)]
 pub enum ContentError {
     /// The name does not say what the file holds.
-    #[error("the name must end in .npz, .csv, .parquet, .libsvm, .svm or .txt")]
+    #[error(
+        "the name must end in .npz, .csv, .tsv, .parquet, .libsvm, .svm or .txt; .gz may follow if it is a text"
+    )]
     UnknownExtension,
     /// The file is a Parquet table, and the caller provides no reader of them.
     #[error("this program reads no Parquet")]
@@ -119,6 +122,12 @@ pub enum ContentError {
     /// scipy wrote a sparse matrix whose indices are not sorted.
     #[error("{0}; scipy's sum_duplicates() sorts the indices of each row and adds equal ones up")]
     UnsortedScipyRows(SparseRowsError),
+    /// A CSV file seems to be written in another way than the keys of the dataset say.
+    #[error("it seems to be written in another way: state {}", stated(keys))]
+    OtherDialect {
+        /// The keys of that way with their values.
+        keys: Vec<(&'static str, String)>,
+    },
     /// The file is not one of its format, or holds what no dataset can have.
     #[error("{0}")]
     Invalid(String),
@@ -147,8 +156,8 @@ pub struct DataFolder {
     opened: Mutex<HashMap<DataFileKey, Arc<Contents>>>,
 }
 
-/// A file's path and the hash that it must have.
-type DataFileKey = (String, Option<String>);
+/// A file's path, the hash that it must have, and how it is written.
+type DataFileKey = (String, Option<String>, CsvDialect);
 
 impl DataFolder {
     /// The files in memory, by the paths that the manifest names; the copies in a folder, which are preferred where a
@@ -256,19 +265,47 @@ impl DataFolder {
 /// How many lines and numbers a file of this name has, about, without reading it as what it is: costs and memory are
 /// estimated from that.
 fn size(path: &str, bytes: &[u8]) -> FileSize {
-    let ends_last_line = bytes.ends_with(b"\n");
-    match extension(path).as_str() {
-        "csv" => {
-            let lines = count_byte(bytes, b'\n');
-            FileSize { lines, ends_last_line, numbers: lines + count_byte(bytes, b',') }
-        }
-        _ if is_libsvm(path) => {
-            let lines = count_byte(bytes, b'\n');
-            FileSize { lines, ends_last_line, numbers: count_byte(bytes, b':') }
-        }
-        // Each number takes 8 bytes, as numpy writes it; a compressed file has more numbers.
-        _ => FileSize { lines: 0, ends_last_line: false, numbers: bytes.len() as u64 / 8 },
+    if is_compressed(path) {
+        // What cannot be unpacked is reported when the file is read.
+        return unpacked(bytes).map_or(size_of_text(path, bytes), |text| size_of_text(path, &text));
     }
+    size_of_text(path, bytes)
+}
+
+/// [`size`] of a file that is not compressed.
+fn size_of_text(path: &str, bytes: &[u8]) -> FileSize {
+    let ends_last_line = bytes.ends_with(b"\n");
+    if is_csv(path) {
+        let lines = count_byte(bytes, b'\n');
+        let separators = [b',', b';', b'\t', b'|'].map(|separator| count_byte(bytes, separator));
+        let most = separators.into_iter().max().unwrap_or(0);
+        return FileSize { lines, ends_last_line, numbers: lines + most };
+    }
+    if is_libsvm(path) {
+        let lines = count_byte(bytes, b'\n');
+        return FileSize { lines, ends_last_line, numbers: count_byte(bytes, b':') };
+    }
+    // Each number takes 8 bytes, as numpy writes it; a compressed file has more numbers.
+    FileSize { lines: 0, ends_last_line: false, numbers: bytes.len() as u64 / 8 }
+}
+
+/// The bytes of a text that was compressed with gzip, at most [`MOST_BYTES`].
+fn unpacked(bytes: &[u8]) -> Result<Vec<u8>, ContentError> {
+    let mut text = Vec::new();
+    let read = flate2::read::MultiGzDecoder::new(bytes).take(MOST_BYTES + 1).read_to_end(&mut text);
+    match read {
+        Err(error) => Err(ContentError::Invalid(format!("it is not a gzip file: {error}"))),
+        Ok(size) if size as u64 > MOST_BYTES => {
+            Err(ContentError::Invalid(format!("it unpacks to more than {MOST_BYTES} bytes")))
+        }
+        Ok(_) => Ok(text),
+    }
+}
+
+/// Keys with their values, for a message: "`separator = \";\"` and `decimal = \",\"`".
+fn stated(keys: &[(&'static str, String)]) -> String {
+    let all: Vec<String> = keys.iter().map(|(key, value)| format!("`{key} = {value}`")).collect();
+    all.join(" and ")
 }
 
 fn count_byte(bytes: &[u8], wanted: u8) -> u64 {
@@ -295,7 +332,7 @@ impl DataFolder {
     /// The contents of a file, which must have its hash if one is given. They are read once and kept: other threads
     /// that ask for a file wait meanwhile.
     fn contents(&self, file: &DataFile) -> Result<Arc<Contents>, DataError> {
-        let key = (file.path.clone(), file.sha256.clone());
+        let key = (file.path.clone(), file.sha256.clone(), file.dialect);
         let mut opened = lock(&self.opened);
         if let Some(contents) = opened.get(&key) {
             return Ok(contents.clone());
@@ -305,7 +342,7 @@ impl DataFolder {
             None => self.bytes(&file.path)?,
         };
         let contents = Arc::new(
-            read(&file.path, bytes, self.tables)
+            read(file, bytes, self.tables)
                 .map_err(|error| DataError::Content { path: file.path.clone(), error })?,
         );
         opened.insert(key, contents.clone());
@@ -313,25 +350,65 @@ impl DataFolder {
     }
 }
 
-/// The contents of a file of this name with these bytes, in the format that the ending of the name says; `tables`
-/// reads Parquet. A file whose name says no format is read as `.npz` if its bytes are those of a zip archive.
+/// The contents of a file with these bytes, in the format that the ending of its name says; `tables` reads Parquet.
+/// Bytes that begin as a zip archive are read as `.npz` whatever the name, but for the other endings.
 ///
 /// # Errors
 /// What is wrong with them, and where.
 pub fn read(
-    path: &str,
+    file: &DataFile,
     bytes: Vec<u8>,
     tables: Option<TableReader>,
 ) -> Result<Contents, ContentError> {
+    let path = &file.path;
+    let is_text = is_csv(path) || is_libsvm(path);
+    if is_text && is_compressed(path) {
+        return read_text(file, &unpacked(&bytes)?);
+    }
+    if is_text {
+        return read_text(file, &bytes);
+    }
     match extension(path).as_str() {
+        _ if is_compressed(path) => Err(ContentError::UnknownExtension),
         "npz" => npz::read(bytes),
-        "csv" => check_lines(&bytes).and_then(|()| csv::read(&bytes)),
         "parquet" => tables.ok_or(ContentError::NoParquet)?(bytes),
-        _ if is_libsvm(path) => check_lines(&bytes).and_then(|()| libsvm::read(&bytes)),
         // Arrays in memory, and copies of them, need no extension.
         _ if bytes.starts_with(b"PK\x03\x04") => npz::read(bytes),
         _ => Err(ContentError::UnknownExtension),
     }
+}
+
+/// The contents of a CSV or LIBSVM file with these bytes.
+fn read_text(file: &DataFile, bytes: &[u8]) -> Result<Contents, ContentError> {
+    check_lines(bytes)?;
+    if is_libsvm(&file.path) {
+        return libsvm::read(bytes);
+    }
+    csv::read(bytes, with_default_separator(file))
+}
+
+/// How a CSV file is written, with its separator.
+fn with_default_separator(file: &DataFile) -> CsvDialect {
+    let separator = file.dialect.separator.unwrap_or_else(|| usual_separator(&file.path));
+    CsvDialect { separator: Some(separator), ..file.dialect }
+}
+
+/// The separator of a CSV file of this name, if no key states another.
+fn usual_separator(path: &str) -> char {
+    if extension(path) == "tsv" { '\t' } else { ',' }
+}
+
+/// How a file of this name with these bytes seems to be written, apart from what `stated` says; what is usual is left
+/// out. The default for a file that is no CSV, or that cannot be read.
+fn detected_dialect(path: &str, bytes: &[u8], stated: CsvDialect) -> CsvDialect {
+    if !is_csv(path) {
+        return CsvDialect::default();
+    }
+    let text =
+        if is_compressed(path) { unpacked(bytes).unwrap_or_default() } else { bytes.to_vec() };
+    let usual = usual_separator(path);
+    let found = csv::dialect::detected(&text, CsvDialect { separator: Some(usual), ..stated });
+    CsvDialect { separator: found.separator.filter(|separator| *separator != usual), ..found }
 }
 
 /// An error if a line of a text is longer than the lines of any sensible table, before a reader sees it.

@@ -5,7 +5,7 @@
 use super::{ContentError, MOST_BYTES};
 use exactfed_core::kernel::{SparseRows, SparseRowsError};
 use exactfed_core::problem::MOST_SPARSE_FEATURES;
-use exactfed_core::problem::arrays::{Array, Column, Contents, MISSING, check_features, sanitised};
+use exactfed_core::problem::arrays::{Array, Column, Contents, check_features, sanitised};
 use exactfed_core::words::count;
 use npyz::{DType, Endianness, NpyFile, Order, TypeChar};
 use std::collections::{BTreeMap, HashSet};
@@ -83,9 +83,10 @@ fn read_at_most(bytes: Vec<u8>, most: u64) -> Result<Contents, ContentError> {
                 sanitised(&name)
             )));
         }
-        let (shape, values) = match text {
-            Some(text) => text,
-            None => number_array(file, numbers).map_err(said)?,
+        let (shape, values) = match (text, unread_kind(&file)) {
+            (Some(text), _) => text,
+            (None, Some(kind)) => unread_array(&file, kind),
+            (None, None) => number_array(file, numbers).map_err(said)?,
         };
         arrays.push(NamedArray { name, shape, values });
     }
@@ -191,12 +192,41 @@ fn of_numbers(mut arrays: Vec<NamedArray>) -> Result<BTreeMap<String, Array>, Co
         .into_iter()
         .map(|NamedArray { name, shape, values }| match values {
             Column::Numbers(data) => Ok((name, Array { shape, data })),
-            Column::LongNumbers(_) | Column::Text(_) => Err(ContentError::Array {
+            Column::LongNumbers(_) | Column::Text(_) => {
+                Err(ContentError::Array { name: sanitised(&name), error: Box::new(unknown("text")) })
+            }
+            Column::Unread { kind, .. } if kind == OBJECTS => Err(ContentError::Array {
                 name: sanitised(&name),
-                error: Box::new(unknown("text")),
+                error: Box::new(invalid(
+                    "it holds Python objects (dtype object): make it an array of numbers or of texts before saving it",
+                )),
             }),
+            Column::Unread { kind, .. } => {
+                Err(ContentError::Array { name: sanitised(&name), error: Box::new(unknown(&kind)) })
+            }
         })
         .collect()
+}
+
+/// What the values of an array of Python objects are called.
+const OBJECTS: &str = "Python objects";
+
+/// What the values of an array are called that are not read; `None` if they are numbers or texts.
+fn unread_kind(file: &NpyFile<&[u8]>) -> Option<&'static str> {
+    let DType::Plain(plain) = file.dtype() else { return None };
+    match plain.type_char() {
+        TypeChar::DateTime => Some("datetime64"),
+        TypeChar::TimeDelta => Some("timedelta64"),
+        TypeChar::Object | TypeChar::RawData => Some(OBJECTS),
+        _ => None,
+    }
+}
+
+/// The shape of an array whose values are not read, and a column in its place. Its length is that of its first axis.
+fn unread_array(file: &NpyFile<&[u8]>, kind: &str) -> (Vec<usize>, Column) {
+    let shape: Vec<usize> = file.shape().iter().map(|&n| n as usize).collect();
+    let rows = shape.first().copied().unwrap_or(0);
+    (shape, Column::Unread { kind: kind.to_owned(), rows })
 }
 
 /// The shape and the texts of an array of numpy's types S and U, from the `bytes` behind its header; `None` if it is
@@ -226,11 +256,8 @@ fn text_array(
         let Some(decoded) = decoded else {
             return Err(ContentError::Invalid(format!("row {row} is not Unicode text")));
         };
-        let text = decoded.trim_end_matches('\0');
-        if text.is_empty() {
-            return Err(ContentError::Invalid(format!("row {row}: {MISSING}")));
-        }
-        all.push(text.to_owned());
+        // An empty text is a missing value.
+        all.push(decoded.trim_end_matches('\0').to_owned());
     }
     Ok(Some((shape, Column::Text(all))))
 }

@@ -53,7 +53,7 @@ impl Dataset {
         if !self.features.is_empty() {
             return Vec::new();
         }
-        let Ok(contents) = files.open(&self.file) else { return Vec::new() };
+        let Ok(contents) = files.open(&self.data_file()) else { return Vec::new() };
         let Contents::Table(columns) = &*contents else { return Vec::new() };
         let indices = row_indices(columns, |name| self.may_be_index(name));
         let path = sanitised(&self.file.path);

@@ -29,13 +29,13 @@ impl Dataset {
     /// Where a message says that record i of `records` is in the file, from which some records may be dropped already:
     /// "line 7", counted from 1, or "row 5", counted from 0.
     pub(super) fn place_of_record(&self, records: &Records, i: usize) -> String {
-        self.file.place(records.file_row(i), records.file_records)
+        self.data_file().place(records.file_row(i), records.file_records)
     }
 
     /// The fault that the value of a feature is missing in a row and the settings do not say what to do then; its
     /// message says what can be done. `column` is the whole column of the file, so that `row` is the file's, from 0.
     pub(super) fn missing_feature_fault(&self, row: usize, name: &str, column: &Column) -> Fault {
-        let place = self.file.place(row, column.len());
+        let place = self.data_file().place(row, column.len());
         let mark = mark_in_message(column, row);
         let name = sanitised(name);
         self.fault(format!(
@@ -84,7 +84,7 @@ impl Dataset {
             return Err(Fault::new("dataset.storage", message));
         }
         let contents =
-            files.open(&self.file).map_err(|e| Fault::new("dataset.file", e.to_string()))?;
+            files.open(&self.data_file()).map_err(|e| Fault::new("dataset.file", e.to_string()))?;
         let mut records = match &*contents {
             Contents::Table(columns) => self.read_table(columns)?,
             Contents::Arrays(arrays) => {
@@ -185,7 +185,7 @@ impl Dataset {
             other => {
                 let file = &self.file.path;
                 let other = sanitised(other);
-                let place = self.file.place(row, marks.len());
+                let place = self.data_file().place(row, marks.len());
                 let message = format!(
                     "{file}: {place} of the column of the test set is \"{other}\"; it must be 1 or 0, true or false"
                 );
@@ -330,7 +330,29 @@ impl Dataset {
         columns: &'a [(String, Column)],
     ) -> Result<&'a Column, Fault> {
         let found = columns.iter().find(|(have, _)| have == name).map(|(_, column)| column);
-        found.ok_or_else(|| self.unknown_column(key, name, columns))
+        let column = found.ok_or_else(|| self.unknown_column(key, name, columns))?;
+        match column {
+            Column::Unread { kind, .. } => Err(self.unread_column(key, name, kind)),
+            _ => Ok(column),
+        }
+    }
+
+    /// The fault of a setting that names a column of values that can be no data, or of the features that all columns are
+    /// by default, which `key` is then too.
+    fn unread_column(&self, key: &'static str, name: &str, kind: &str) -> Fault {
+        let name = sanitised(name);
+        if key == "dataset.features" && self.features.is_empty() {
+            return self.fault(format!(
+                "column `{name}` is not a feature: it is of type {kind}; list the `features` that are meant, or convert it to numbers or text"
+            ));
+        }
+        let path = &self.file.path;
+        Fault::new(
+            key,
+            format!(
+                "{path}: column `{name}` is of type {kind}; expected numbers or text: convert it"
+            ),
+        )
     }
 
     /// The fault of a setting that names a column which the file lacks; of the file itself if it has no columns at all.
@@ -365,7 +387,7 @@ impl Dataset {
         if let Some(few) = Exceptions::among_numbers(values) {
             return self.fault(format!(
                 "column `{name}` is not a feature: it holds {}; replace these, or list the `features` that are meant",
-                few.describe(values, |row| self.file.place(row, values.len()))
+                few.describe(values, |row| self.data_file().place(row, values.len()))
             ));
         }
         let first_text =
@@ -373,7 +395,7 @@ impl Dataset {
         if let Some(row) = first_text {
             return self.fault(format!(
                 "column `{name}` is not a feature: {} is \"{}\", not a number; list the `features` that are meant, and this one under `categorical` if it holds categories",
-                self.file.place(row, values.len()),
+                self.data_file().place(row, values.len()),
                 sanitised(&values[row])
             ));
         }

@@ -1,6 +1,6 @@
 //! The keys of a data file, and of the partition of its records among clients.
 
-use crate::problem::arrays::{DataFile, is_libsvm};
+use crate::problem::arrays::{CsvDialect, DataFile, is_csv, is_libsvm};
 use crate::problem::fault::{Fault, Faults};
 use crate::rng::MAX_CLIENTS;
 use schemars::JsonSchema;
@@ -10,14 +10,39 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub struct Dataset {
-    /// The file: CSV with a header (`.csv`), Parquet (`.parquet`), LIBSVM (`.libsvm`, `.svm`,
-    /// `.txt`) or NumPy (`.npz`). An `.npz` has the arrays `x` (n, d), `y` (n,) and, for a split by
+    /// The file: CSV (`.csv`, `.tsv`), Parquet (`.parquet`), LIBSVM (`.libsvm`, `.svm`, `.txt`; with
+    /// indices from 1, or from 0 where the index 0 occurs) or NumPy (`.npz`). The first and the third
+    /// may be compressed with gzip (`.csv.gz`). An `.npz` has the arrays `x` (n, d), `y` (n,) and, for a split by
     /// column, `client` (n,). Instead of `x` it may have sparse rows as `scipy.sparse.save_npz`
     /// writes them: `data`, `indices`, `indptr`, `shape` and `format` (`"csr"`). An `.npz` of two
     /// or more arrays that all have one axis (n,) holds columns by name, numbers or texts, as a CSV
     /// file does.
     #[schemars(example = &"records.csv")]
     pub file: DataFile,
+    /// The character between the values of a CSV file: a comma by default, or a tab in a `.tsv` file.
+    /// A blank stands for any number of blanks and tabs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(example = ';')]
+    pub separator: Option<char>,
+    /// The character before the decimals of the numbers of a CSV file: `"."`, the default, or `","`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(example = ',')]
+    pub decimal: Option<char>,
+    /// The character that divides the digits of the numbers of a CSV file into groups of three, such
+    /// as `","` in "1,250,000"; by default there is none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(example = ',')]
+    pub thousands: Option<char>,
+    /// The character with which lines of a CSV file begin that are no records; by default there is
+    /// none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(example = '#')]
+    pub comment: Option<char>,
+    /// Whether the first line of a CSV file has the names of the columns. Without it they are called
+    /// c1, c2, ….
+    #[serde(default = "yes", skip_serializing_if = "is_yes")]
+    #[schemars(example = false, extend("default" = true))]
+    pub header: bool,
     /// The column of the labels (CSV, Parquet, `.npz` of columns).
     #[serde(default = "label", skip_serializing_if = "is_label")]
     #[schemars(example = &"label", extend("default" = "label"))]
@@ -164,6 +189,15 @@ impl ClientWeights {
     }
 }
 
+/// The keys that say how a CSV file is written.
+const DIALECT_KEYS: [&str; 5] = [
+    "dataset.separator",
+    "dataset.decimal",
+    "dataset.thousands",
+    "dataset.comment",
+    "dataset.header",
+];
+
 /// The default name of the label column.
 fn label() -> String {
     "label".into()
@@ -174,6 +208,17 @@ pub fn is_label(name: &str) -> bool {
     name == label()
 }
 
+/// The default of keys that are true.
+fn yes() -> bool {
+    true
+}
+
+/// Whether a key has the default true.
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+fn is_yes(value: &bool) -> bool {
+    *value
+}
+
 /// Examples of columns for the reference of keys.
 const EXAMPLE_FEATURES: [&str; 2] = ["age", "height"];
 const EXAMPLE_CATEGORICAL: [&str; 1] = ["colour"];
@@ -182,7 +227,12 @@ impl Dataset {
     /// An example of a dataset for the reference of keys, and for tests.
     pub fn example() -> Self {
         Self {
-            file: DataFile { path: "records.csv".into(), sha256: None, size: None },
+            file: DataFile::at("records.csv"),
+            separator: None,
+            decimal: None,
+            thousands: None,
+            comment: None,
+            header: true,
             label: label(),
             features: Vec::new(),
             categorical: Vec::new(),
@@ -197,9 +247,62 @@ impl Dataset {
         }
     }
 
+    /// How the file is written, as the settings say.
+    fn dialect(&self) -> CsvDialect {
+        CsvDialect {
+            separator: self.separator,
+            decimal: self.decimal,
+            thousands: self.thousands,
+            comment: self.comment,
+            is_without_header: !self.header,
+        }
+    }
+
+    /// The file, with how it is written.
+    pub(super) fn data_file(&self) -> DataFile {
+        DataFile { dialect: self.dialect(), ..self.file.clone() }
+    }
+
+    /// Checks the keys that say how a CSV file is written.
+    fn check_dialect(&self, faults: &mut Faults) {
+        let dialect = self.dialect();
+        if let Some((key, _)) = dialect.keys().first().filter(|_| !is_csv(&self.file.path)) {
+            let place = DIALECT_KEYS.into_iter().find(|place| place.ends_with(key));
+            let message = "is for CSV files alone (.csv, .tsv); leave it out";
+            faults.0.push(Fault::new(place.unwrap_or("dataset.file"), message));
+            return;
+        }
+        let separator = self.separator.unwrap_or(',');
+        let is_plain = |c: char| c.is_ascii_punctuation() && c != '"';
+        faults.require(
+            is_plain(separator) || separator == '\t' || separator == ' ',
+            "dataset.separator",
+            || format!("must be a sign such as \",\", \";\", \"|\", \"\\t\" or \" \", not {separator:?}"),
+        );
+        let decimal = self.decimal.unwrap_or('.');
+        faults.require(decimal == '.' || decimal == ',', "dataset.decimal", || {
+            format!("must be \".\" or \",\", not {decimal:?}")
+        });
+        if let Some(thousands) = self.thousands {
+            faults.require(
+                [',', '.', '\'', ' ', '_'].contains(&thousands) && thousands != decimal,
+                "dataset.thousands",
+                || format!("must be one of , . ' _ or a blank, and not the decimal sign, not {thousands:?}"),
+            );
+        }
+        if let Some(comment) = self.comment {
+            faults.require(
+                is_plain(comment) && comment != separator && !['-', '+', '.'].contains(&comment),
+                "dataset.comment",
+                || format!("must be a sign such as \"#\" that begins no value, not {comment:?}"),
+            );
+        }
+    }
+
     /// What is wrong with the settings, before the file is read.
     pub fn check(&self) -> Vec<Fault> {
         let mut faults = Faults::default();
+        self.check_dialect(&mut faults);
         match (&self.split, self.clients) {
             (Split::Column(_), Some(_)) => faults.0.push(Fault::new(
                 "dataset.clients",

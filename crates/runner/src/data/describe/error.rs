@@ -24,9 +24,28 @@ pub enum DescribeError {
 /// Why the contents of a file are no records.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum RecordsError {
-    /// The labels are to be a column, and only tables have columns.
-    #[error("--label names a column, but the file has none")]
-    NoNamedColumns,
+    /// The option of this name names a column, and only tables have columns.
+    #[error("{0} names a column, but the file has none")]
+    NoNamedColumns(&'static str),
+    /// The column that the option names holds values that are not read.
+    #[error("column `{name}` is of type {kind}; {option} takes a column of numbers or text")]
+    UnreadColumn {
+        /// The option.
+        option: &'static str,
+        /// The name of the column.
+        name: String,
+        /// The type of its values, in the words of the file's format.
+        kind: String,
+    },
+    /// One column is to be the labels and the clients.
+    #[error("--clients names the column of the labels")]
+    ClientsAreLabels,
+    /// The array that --clients names has no value for each record, or is missing.
+    #[error("--clients names no array of one value for each record; there are: {arrays}")]
+    NoClientArray {
+        /// The names and shapes of the arrays.
+        arrays: String,
+    },
     /// The table has no column of the name that was given.
     #[error("{0}")]
     UnknownColumn(String),
@@ -47,8 +66,7 @@ pub enum RecordsError {
     },
     /// Features or labels are missing.
     #[error(
-        "there are {n} records of {d} features and {labels} labels; both and one label each are needed{}",
-        if *without_commas { "; columns must be separated by commas" } else { "" }
+        "there are {n} records of {d} features and {labels} labels; both and one label each are needed"
     )]
     Incomplete {
         /// The number of records.
@@ -57,8 +75,6 @@ pub enum RecordsError {
         d: usize,
         /// The number of labels.
         labels: usize,
-        /// Whether the file is CSV of one column.
-        without_commas: bool,
     },
 }
 

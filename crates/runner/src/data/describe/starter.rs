@@ -1,9 +1,10 @@
 //! The manifest to start from, which compares algorithms on the records of a file.
 
 use super::features::{FeatureMoments, FeatureRows};
-use super::{FileRecords, Remedy, StarterError, is_classes, varying_features};
+use super::{FileRecords, RecordClients, Remedy, StarterError, is_classes, varying_features};
 use exactfed_core::problem::MOST_DIMENSIONS;
-use exactfed_core::problem::arrays::Column;
+use exactfed_core::problem::arrays::{Column, DataFile};
+use std::collections::BTreeMap;
 
 /// The share of non-zeros below which features are not standardised: that would make numbers of their zeros.
 const SPARSE: f64 = 0.3;
@@ -18,8 +19,7 @@ const L2: f64 = 0.01;
 /// What the manifest to start from says.
 pub struct Starter<'a> {
     records: &'a FileRecords<'a>,
-    /// The path of the file.
-    path: &'a str,
+    file: &'a DataFile,
     /// The kind of the problem.
     kind: &'static str,
     /// Whether the labels are classes.
@@ -46,7 +46,7 @@ impl<'a> Starter<'a> {
     /// Why no problem takes the records.
     pub fn new(
         records: &'a FileRecords<'a>,
-        path: &'a str,
+        file: &'a DataFile,
         classes: &[(String, usize)],
         moments: &[FeatureMoments],
         constant: &[usize],
@@ -90,10 +90,16 @@ impl<'a> Starter<'a> {
             kept.iter().all(|j| rarer[*j] >= FEWEST)
         };
         let several = kind == "least-squares-dataset" || classes.iter().all(|(_, n)| *n >= FEWEST);
-        let test = n >= 2 * FEWEST && varied && several;
+        // And it must leave each client some of its records.
+        let held = match records.clients {
+            RecordClients::Column { fewest, .. } => fewest,
+            RecordClients::Parts(Some(parts)) => n / parts.max(1),
+            RecordClients::Parts(None) => FEWEST,
+        };
+        let test = n >= 2 * FEWEST && varied && several && held >= FEWEST;
         Ok(Self {
             records,
-            path,
+            file,
             kind,
             classes: kind != "least-squares-dataset",
             features,
@@ -108,19 +114,34 @@ impl<'a> Starter<'a> {
     /// several. It is filled into templates, whose lines with a value of `None` are left out, so that the default of
     /// the key holds.
     pub fn text(&self, tuned: bool) -> String {
-        let Self { records, path, .. } = self;
+        let Self { records, file, .. } = self;
+        let path = &file.path;
+        let dialect: BTreeMap<&str, String> = file.dialect.keys().into_iter().collect();
+        let stated = |key: &str| dialect.get(key).cloned();
         let title = if tuned {
             format!("Which algorithm is best on {path}?")
         } else {
             format!("FedAvg and Scaffold on {path}")
         };
         // The records are split anew for each instance, unless nothing of the split is drawn.
-        let is_drawn = self.test || records.clients.is_none();
+        let (column, parts) = match &records.clients {
+            RecordClients::Column { name, .. } => (Some(quoted(name)), None),
+            RecordClients::Parts(parts) => {
+                let (n, _) = records.features.size();
+                (None, Some(parts.unwrap_or((n / FEWEST).clamp(1, 10))))
+            }
+        };
+        let is_drawn = self.test || column.is_none();
         let label = Some(records.label.as_str()).filter(|label| !matches!(*label, "" | "label"));
         let features: Vec<String> = self.features.iter().map(|name| quoted(name)).collect();
-        let column = records.clients.as_ref().map(|(name, _)| quoted(name));
-        let clients = (records.features.size().0 / FEWEST).clamp(1, 10).to_string();
-        let clients = Some(clients).filter(|_| column.is_none());
+        let categorical: Vec<String> = records
+            .table
+            .categorical
+            .iter()
+            .filter(|name| self.features.contains(name))
+            .map(|name| quoted(name))
+            .collect();
+        let clients = parts.map(|parts| parts.to_string());
         let mut metrics = vec!["train-loss"];
         metrics.extend(self.test.then_some("test-loss"));
         metrics.extend(self.classes.then_some("accuracy"));
@@ -142,8 +163,14 @@ impl<'a> Starter<'a> {
             ("kind", Some(self.kind.to_owned())),
             ("l2", Some(L2.to_string())),
             ("file", Some(quoted(path))),
+            ("separator", stated("separator")),
+            ("decimal", stated("decimal")),
+            ("thousands", stated("thousands")),
+            ("comment", stated("comment")),
+            ("header", stated("header")),
             ("label", label.map(quoted)),
-            ("features", (!features.is_empty()).then(|| format!("[{}]", features.join(", ")))),
+            ("features", list_of(&features)),
+            ("categorical", list_of(&categorical)),
             ("split-column", column.map(|name| format!("{{ column = {name} }}"))),
             ("split", clients.as_ref().map(|_| quoted("iid"))),
             ("clients", clients),
@@ -162,6 +189,11 @@ impl<'a> Starter<'a> {
         let rest = if tuned { include_str!("tuned.txt") } else { include_str!("fixed.txt") };
         fill_template(&[include_str!("dataset.txt"), rest].concat(), &values)
     }
+}
+
+/// These values as an array of TOML; `None` if there are none.
+fn list_of(values: &[String]) -> Option<String> {
+    (!values.is_empty()).then(|| format!("[{}]", values.join(", ")))
 }
 
 /// A text as a string of TOML, in quotes.
@@ -200,7 +232,7 @@ fn problem_kind(
         (_, 2) => Ok("logistic-dataset"),
         _ if is_classes(&records.labels, classes) => Ok("softmax-dataset"),
         (Column::Numbers(_) | Column::LongNumbers(_), _) => Ok("least-squares-dataset"),
-        (Column::Text(_), n) => Err(StarterError::TextLabels(n)),
+        (Column::Text(_) | Column::Unread { .. }, n) => Err(StarterError::TextLabels(n)),
     }
 }
 

@@ -2,8 +2,8 @@
 
 use super::features::FeatureRows;
 use super::{
-    FileRecords, RecordsError, Remedy, TableNotes, first_names, known_rows, label_place,
-    may_be_clients, value_counts,
+    ClientWish, FileRecords, RecordClients, RecordsError, Remedy, TableNotes, Wishes, first_names,
+    known_rows, label_place, may_be_clients, value_counts,
 };
 use exactfed_core::problem::arrays::{Column, DataFile, no_column, sanitised};
 use exactfed_core::problem::column::{Exceptions, row_indices};
@@ -26,39 +26,52 @@ struct Division<'a> {
     indices: Vec<String>,
     /// Columns that are left out because no row has a value.
     empty: Vec<String>,
+    /// The features that are pairs of words, such as yes and no, of which the second in sorted order is 1.
+    pairs: Vec<String>,
     /// Columns that are left out because they hold texts.
     texts: Vec<String>,
+    /// Columns that are left out because their values are not read, each with their type.
+    unread: Vec<String>,
     /// Columns that are left out because they hold numbers but for a few texts, each with these texts.
     exceptions: Vec<String>,
 }
 
-/// The records of a table whose labels are in the column of this name. Without a `label`, they are in the column with
-/// a usual name of labels, or else in the last one. Missing values are filled in, or their records left out, as the
+/// The records of a table, whose labels and clients are in the columns that the user names. Without a name, labels are
+/// in the column with a usual name of labels, or else in the last one. Missing values are filled in, or their records left out, as the
 /// manifest to start from does it. If that would leave no record, all are there with their missing values, for a
 /// description without a manifest.
 ///
 /// # Errors
-/// If there is no column of this name, or no column at all.
+/// If there is no column of these names, or no column at all.
 pub fn records<'a>(
     file: &DataFile,
     columns: &'a [(String, Column)],
-    label: Option<&str>,
+    wishes: &Wishes<'_>,
 ) -> Result<FileRecords<'a>, RecordsError> {
-    let place = match label {
-        Some(label) => columns
-            .iter()
-            .position(|(name, _)| name == label)
-            .ok_or_else(|| RecordsError::UnknownColumn(no_column(label, "", columns)))?,
+    let place = match wishes.label {
+        Some(label) => place_of(columns, label, "--label")?,
         None => label_place(columns).ok_or(RecordsError::NoColumns)?,
+    };
+    let clients = match wishes.clients {
+        Some(ClientWish::Column(name)) => {
+            let clients = place_of(columns, name, "--clients")?;
+            if clients == place {
+                return Err(RecordsError::ClientsAreLabels);
+            }
+            WantedClients::Column(clients)
+        }
+        Some(ClientWish::Number(_)) => WantedClients::Parts,
+        None => WantedClients::ByName,
     };
     let labels =
         NamedColumn { name: &columns[place].0, column: columns[place].1.with_marks_read() };
-    let divided = Division::new(file, columns, place);
+    let divided = Division::new(file, columns, place, clients);
     let mut table = TableNotes {
         missing: divided.missing(file, &labels),
         remedy: divided.remedy(&labels.column),
         lines: divided.lines(),
         lists_features: divided.lists_features(),
+        categorical: divided.pairs.clone(),
     };
     let all: Vec<usize> = (0..labels.column.len()).collect();
     let rows = match table.remedy {
@@ -80,10 +93,11 @@ pub fn records<'a>(
     let chosen: Vec<Vec<f64>> =
         divided.features.iter().map(|feature| numbers_in(&feature.column, &rows, fills)).collect();
     let numbers = (0..rows.len()).flat_map(|i| chosen.iter().map(move |column| column[i]));
-    let clients = divided
-        .clients
-        .as_ref()
-        .map(|clients| (clients.name.to_owned(), value_counts(&clients.column.take(&rows)).len()));
+    let clients = match (&divided.clients, wishes.clients) {
+        (Some(clients), _) => RecordClients::of_column(clients.name, &clients.column.take(&rows)),
+        (None, Some(ClientWish::Number(parts))) => RecordClients::Parts(Some(parts)),
+        (None, _) => RecordClients::Parts(None),
+    };
     let size = (rows.len(), divided.features.len());
     Ok(FileRecords {
         features: FeatureRows::Dense { size, numbers: Cow::Owned(numbers.collect()) },
@@ -93,6 +107,54 @@ pub fn records<'a>(
         clients,
         table,
     })
+}
+
+/// The pairs of words, in lower case and sorted order, that answer whether something is so.
+const PAIRS: [[&str; 2]; 4] = [["no", "yes"], ["false", "true"], ["n", "y"], ["f", "t"]];
+
+/// The column of 0 and 1 that stands for a column of texts as the indicator of its second category, if its categories
+/// are a pair of words such as yes and no; NaN where a value is missing. `None` for all other texts.
+fn numbers_of_pair(column: &Column) -> Option<Column> {
+    let counts = value_counts(column);
+    let [(first, _), (second, _)] = &counts[..] else { return None };
+    let words = [first.to_lowercase(), second.to_lowercase()];
+    if !PAIRS.iter().any(|pair| *pair == words) {
+        return None;
+    }
+    let missing = column.missing();
+    let number_in = |row: usize| {
+        if missing[row] { f64::NAN } else { f64::from(u8::from(column.text(row) == *second)) }
+    };
+    Some(Column::Numbers((0..column.len()).map(number_in).collect()))
+}
+
+/// The place of the column of this name, which an option names.
+fn place_of(
+    columns: &[(String, Column)],
+    wanted: &str,
+    option: &'static str,
+) -> Result<usize, RecordsError> {
+    let place = columns
+        .iter()
+        .position(|(name, _)| name == wanted)
+        .ok_or_else(|| RecordsError::UnknownColumn(no_column(wanted, "", columns)))?;
+    match &columns[place] {
+        (name, Column::Unread { kind, .. }) => {
+            Err(RecordsError::UnreadColumn { option, name: sanitised(name), kind: kind.clone() })
+        }
+        _ => Ok(place),
+    }
+}
+
+/// Which column says which client holds a record.
+#[derive(Clone, Copy, PartialEq)]
+enum WantedClients {
+    /// The column at this place.
+    Column(usize),
+    /// The first one whose name says so, if there is one.
+    ByName,
+    /// None.
+    Parts,
 }
 
 /// The numbers of a column in some rows. If `fills`, the mean of those that are known takes the place of NaN. The
@@ -110,16 +172,30 @@ fn numbers_in(column: &Column, rows: &[usize], fills: bool) -> Vec<f64> {
 
 impl<'a> Division<'a> {
     /// Divides the columns other than that of the labels, which is at the place `labels`. Each column is the first of
-    /// these that it fits: an index of the rows; a column without values; the one that says which client holds a
-    /// record, which is the first of texts or with a usual name that has half of its values or more, at least two
-    /// different ones, and five records or more for each of these in the mean; a feature, if it is of numbers; a column
-    /// of texts, which is left out.
-    fn new(file: &DataFile, columns: &'a [(String, Column)], labels: usize) -> Self {
+    /// these that it fits: values that are not read; an index of the rows; a column without values; the one that says
+    /// which client holds a record, which is the one that is wanted or else the first whose name says so and that has
+    /// half of its values or more, at least two different ones, and five records or more for each of these in the mean;
+    /// a feature, if it is of numbers or of two words; a column of texts, which is left out.
+    fn new(
+        file: &DataFile,
+        columns: &'a [(String, Column)],
+        labels: usize,
+        clients: WantedClients,
+    ) -> Self {
         let mut divided = Self::default();
         let n = columns[labels].1.len();
-        let indices = row_indices(columns, |name| name != columns[labels].0);
+        let is_wanted = |place: usize| clients == WantedClients::Column(place);
+        let wanted_name =
+            columns.iter().enumerate().find(|(i, _)| is_wanted(*i)).map(|(_, c)| &c.0);
+        let indices = row_indices(columns, |name| {
+            name != columns[labels].0 && wanted_name.is_none_or(|wanted| wanted != name)
+        });
         for (i, (name, column)) in columns.iter().enumerate().filter(|(i, _)| *i != labels) {
             let shown = format!("`{}`", sanitised(name));
+            if let Column::Unread { kind, .. } = column {
+                divided.unread.push(format!("{shown} ({kind})"));
+                continue;
+            }
             if indices.contains(&i) {
                 let nameless = name.is_empty();
                 divided.indices.push(if nameless {
@@ -130,15 +206,21 @@ impl<'a> Division<'a> {
                 continue;
             }
             let column = column.with_marks_read();
+            if is_wanted(i) {
+                divided.clients = Some(NamedColumn { name, column });
+                continue;
+            }
             let known = known_rows(&[&*column]).len();
             if known == 0 && n > 0 {
                 divided.empty.push(shown);
                 continue;
             }
             // A column of which most values are missing names no clients.
-            let candidate = matches!(*column, Column::Text(_)) || may_be_clients(name);
-            let candidate = candidate && divided.clients.is_none() && 2 * known >= n;
-            let values = if candidate { value_counts(&column).len() } else { 0 };
+            let is_candidate = clients == WantedClients::ByName
+                && divided.clients.is_none()
+                && may_be_clients(name)
+                && 2 * known >= n;
+            let values = if is_candidate { value_counts(&column).len() } else { 0 };
             if (2..=n / 5).contains(&values) {
                 divided.clients = Some(NamedColumn { name, column });
                 continue;
@@ -147,6 +229,11 @@ impl<'a> Division<'a> {
                 divided.features.push(NamedColumn { name, column });
                 continue;
             };
+            if let Some(numbers) = numbers_of_pair(&column) {
+                divided.pairs.push(name.clone());
+                divided.features.push(NamedColumn { name, column: Cow::Owned(numbers) });
+                continue;
+            }
             match Exceptions::among_numbers(texts) {
                 Some(few) => {
                     let held = few.describe(texts, |row| file.place(row, n));
@@ -200,8 +287,9 @@ impl<'a> Division<'a> {
 
     /// Whether the manifest lists the features, because columns are left out or a user may want to leave some out.
     fn lists_features(&self) -> bool {
-        let left_out = [&self.indices, &self.empty, &self.texts, &self.exceptions];
-        left_out.into_iter().any(|names| !names.is_empty()) || !self.numbers_of_records().is_empty()
+        let shown =
+            [&self.indices, &self.empty, &self.pairs, &self.texts, &self.unread, &self.exceptions];
+        shown.into_iter().any(|names| !names.is_empty()) || !self.numbers_of_records().is_empty()
     }
 
     /// Lines that say which columns are left out and why, and which ones a user may have to leave out.
@@ -216,6 +304,7 @@ impl<'a> Division<'a> {
         say(&self.empty, "columns without any value, which are left out: ", "");
         let categories = "; to use one, add it to `features` and `categorical`";
         say(&self.texts, "columns of text, which are left out: ", categories);
+        say(&self.unread, "columns of other types, which are left out: ", "");
         say(&self.exceptions, "columns that are left out: ", "; replace these texts to use one");
         let remove = "; if they number the records, remove them from `features`";
         let numbers = self.numbers_of_records();

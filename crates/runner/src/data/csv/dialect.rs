@@ -1,0 +1,231 @@
+//! How a CSV file is written: its separator, its decimal sign and its comments, found from its first lines, and the
+//! numbers that it has in that way.
+//!
+//! The reader of records is the library's. A separator is found by reading with each of the usual ones: the right one
+//! divides all lines into equally many values.
+
+use super::reader;
+use exactfed_core::problem::arrays::CsvDialect;
+use std::borrow::Cow;
+
+/// The separators that are tried, in the order of preference.
+const SEPARATORS: [char; 5] = [',', ';', '\t', '|', ' '];
+/// The most bytes of a file, and the most of its lines, from which its way of writing is found.
+const MOST_BYTES: usize = 1 << 20;
+const MOST_LINES: usize = 1000;
+
+/// A number in the notation that all readers know, from its notation in a file: without signs between groups of
+/// digits, and with a point before its decimals. Any other text stays as it is.
+pub fn plain_number(value: &str, dialect: CsvDialect) -> Cow<'_, str> {
+    let mut plain = Cow::Borrowed(value);
+    if let Some(sign) = dialect.thousands
+        && is_grouped(value, sign, dialect.decimal.unwrap_or('.'))
+    {
+        plain = Cow::Owned(value.replace(sign, ""));
+    }
+    match dialect.decimal {
+        Some(sign) if sign != '.' && !plain.contains('.') && plain.matches(sign).count() == 1 => {
+            Cow::Owned(plain.replace(sign, "."))
+        }
+        // A point is then no decimal sign: "1.5" would be read as another number.
+        Some(sign) if sign != '.' && plain.contains('.') => Cow::Owned(format!("\"{plain}\"")),
+        _ => plain,
+    }
+}
+
+/// Whether a text is a number whose digits before the decimal sign are in groups of three with `sign` between them:
+/// two groups or more, of which the first has one to three digits and does not begin with 0.
+fn is_grouped(value: &str, sign: char, decimal: char) -> bool {
+    let unsigned = value.strip_prefix(['+', '-']).unwrap_or(value);
+    let (whole, fraction) = unsigned.split_once(decimal).unwrap_or((unsigned, ""));
+    let are_digits = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
+    let mut groups = whole.split(sign);
+    let first = groups.next().unwrap_or_default();
+    let others: Vec<&str> = groups.collect();
+    (1..=3).contains(&first.len())
+        && are_digits(first)
+        && !first.starts_with('0')
+        && !others.is_empty()
+        && others.iter().all(|group| group.len() == 3 && are_digits(group))
+        && are_digits(fraction)
+}
+
+/// Whether a text is a number with `sign` before its decimals, of which there is at least one.
+fn has_decimals_after(value: &str, sign: char) -> bool {
+    let unsigned = value.strip_prefix(['+', '-']).unwrap_or(value);
+    let are_digits = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
+    unsigned.split_once(sign).is_some_and(|(whole, fraction)| {
+        are_digits(whole) && !fraction.is_empty() && are_digits(fraction)
+    })
+}
+
+/// The text with one blank in the place of each run of blanks and tabs that is in no quotes, and none at the beginning
+/// and the end of lines.
+pub fn as_blanks_alone(bytes: &[u8]) -> Vec<u8> {
+    let mut out: Vec<u8> = Vec::with_capacity(bytes.len());
+    let mut is_quoted = false;
+    for &byte in bytes {
+        is_quoted ^= byte == b'"';
+        let is_blank = (byte == b' ' || byte == b'\t') && !is_quoted;
+        match (is_blank, out.last()) {
+            (true, None | Some(b' ' | b'\n')) => {}
+            (true, Some(_)) => out.push(b' '),
+            (false, last) => {
+                let ends_line = (byte == b'\n' || byte == b'\r') && !is_quoted;
+                if ends_line && last == Some(&b' ') {
+                    out.pop();
+                }
+                out.push(byte);
+            }
+        }
+    }
+    if out.last() == Some(&b' ') {
+        out.pop();
+    }
+    out
+}
+
+/// How a file is written, as far as its first lines show it; what `stated` says is taken over. Without a separator that
+/// divides the lines into equally many values, two or more, it is `stated`.
+pub fn detected(bytes: &[u8], stated: CsvDialect) -> CsvDialect {
+    let sample = first_lines(bytes);
+    let is_comment = sample.trim_ascii_start().starts_with(b"#");
+    let comment = stated.comment.or(is_comment.then_some('#'));
+    let mut tried = SEPARATORS.to_vec();
+    // What is stated, or goes with the name of the file, comes first.
+    if let Some(own) = stated.separator {
+        tried.retain(|separator| *separator != own);
+        tried.insert(0, own);
+    }
+    for separator in tried {
+        let dialect = CsvDialect { separator: Some(separator), comment, ..stated };
+        if let Some(records) = records_of_one_length(sample, dialect) {
+            return with_signs_of_numbers(dialect, &records);
+        }
+    }
+    stated
+}
+
+/// The first lines of a file, whole ones if there are several.
+fn first_lines(bytes: &[u8]) -> &[u8] {
+    let most = &bytes[..bytes.len().min(MOST_BYTES)];
+    let mut line_ends = most.iter().enumerate().filter(|(_, byte)| **byte == b'\n');
+    if let Some((end, _)) = line_ends.nth(MOST_LINES - 1) {
+        return &most[..=end];
+    }
+    match most.iter().rposition(|byte| *byte == b'\n') {
+        Some(end) if bytes.len() > MOST_BYTES => &most[..=end],
+        _ => most,
+    }
+}
+
+/// The values of all lines of a text, if all have equally many, two or more; `None` if they do not.
+fn records_of_one_length(sample: &[u8], dialect: CsvDialect) -> Option<Vec<Vec<String>>> {
+    let of_blanks = (dialect.separator == Some(' ')).then(|| as_blanks_alone(sample));
+    let sample = of_blanks.as_deref().unwrap_or(sample);
+    let mut records: Vec<Vec<String>> = Vec::new();
+    for record in reader(sample, CsvDialect { is_without_header: true, ..dialect }).records() {
+        records.push(record.ok()?.iter().map(str::to_owned).collect());
+    }
+    let length = records.first()?.len();
+    (length > 1).then_some(records)
+}
+
+/// The dialect with the decimal sign and the sign between thousands that these records have, if it states none. The
+/// first record may have names.
+fn with_signs_of_numbers(dialect: CsvDialect, records: &[Vec<String>]) -> CsvDialect {
+    let values = || records.iter().skip(1).flatten().map(String::as_str);
+    if dialect.decimal.is_some() || dialect.thousands.is_some() {
+        return dialect;
+    }
+    // Numbers such as "1,234", which may have either meaning, have groups where commas separate values, since a writer
+    // of decimal commas takes another separator.
+    let has_commas = |value: &str| value.contains(',');
+    let may_be_decimal = |value: &str| has_decimals_after(value, ',');
+    let is_group_alone = |value: &str| is_grouped(value, ',', '.');
+    let with_commas: Vec<&str> =
+        values().filter(|value| may_be_decimal(value) || is_group_alone(value)).collect();
+    let is_point_decimal =
+        |value: &str| has_decimals_after(value, '.') && !is_grouped(value, '.', ',');
+    let has_points = values().any(is_point_decimal);
+    let has_point_groups = values().any(|value| has_commas(value) && is_grouped(value, '.', ','));
+    let groups = with_commas.iter().filter(|value| is_group_alone(value)).count();
+    if !with_commas.is_empty() && groups == with_commas.len() {
+        let are_groups = dialect.separator == Some(',') || has_points;
+        if are_groups {
+            return CsvDialect { thousands: Some(','), ..dialect };
+        }
+    }
+    let has_decimal_commas = !with_commas.is_empty() || has_point_groups;
+    // With points before decimals too, no reading is right for all numbers.
+    if !has_decimal_commas || has_points {
+        return dialect;
+    }
+    CsvDialect { decimal: Some(','), thousands: has_point_groups.then_some('.'), ..dialect }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn keys(text: &str) -> Vec<(&'static str, String)> {
+        detected(text.as_bytes(), CsvDialect::default()).keys()
+    }
+
+    #[track_caller]
+    fn says(text: &str, expected: &str) {
+        let found: Vec<String> =
+            keys(text).into_iter().map(|(key, value)| format!("{key} = {value}")).collect();
+        assert_eq!(found.join(", "), expected, "{text}");
+    }
+
+    #[test]
+    fn separators_divide_lines_into_equally_many_values() {
+        says("a,b\n1,2\n3,4\n", "separator = \",\"");
+        says("a;b\n1;2\n3;4", "separator = \";\"");
+        says("a\tb c\n1\t2\n", "separator = \"\\t\"");
+        says("a|b\n1|x, y\n", "separator = \"|\"");
+        says("a  b\n 1\t2 \n", "separator = \" \"");
+        says("a,b;c\n1,2;3\n", "separator = \",\"");
+        // Neither a table nor a text of several values in each line.
+        says("a\n1\n", "");
+        says("a,b\n1\n2,3,4\n", "");
+        says("", "");
+    }
+
+    #[test]
+    fn signs_of_numbers_are_those_that_all_numbers_have() {
+        says("a;b\n1,5;2\n-0,25;3\n", "separator = \";\", decimal = \",\"");
+        says("a;b\n1.250,5;2\n0,25;3\n", "separator = \";\", decimal = \",\", thousands = \".\"");
+        says("a,b\n\"1,250,000\",2.5\n\"1,000\",3\n", "separator = \",\", thousands = \",\"");
+        says("a,b\n\"0,12\",2\n\"1,250\",3\n", "separator = \",\", decimal = \",\"");
+        says("a;b\n1.5;x, y\n2.5;z\n", "separator = \";\"");
+        says("# about\n# it\na,b\n1,2\n", "separator = \",\", comment = \"#\"");
+    }
+
+    #[test]
+    fn numbers_have_points_and_no_groups() {
+        let dialect =
+            |decimal, thousands| CsvDialect { decimal, thousands, ..CsvDialect::default() };
+        for (value, decimal, thousands, plain) in [
+            ("1.5", None, None, "1.5"),
+            ("1,5", Some(','), None, "1.5"),
+            ("1.5", Some(','), None, "\"1.5\""),
+            ("1,5,2", Some(','), None, "1,5,2"),
+            ("1,250,000.5", None, Some(','), "1250000.5"),
+            ("-12,500", None, Some(','), "-12500"),
+            ("1,25", None, Some(','), "1,25"),
+            ("0,125", None, Some(','), "0,125"),
+            ("1.250,5", Some(','), Some('.'), "1250.5"),
+            ("1 250", None, Some(' '), "1250"),
+            ("NA", Some(','), Some('.'), "NA"),
+        ] {
+            assert_eq!(plain_number(value, dialect(decimal, thousands)), plain, "{value}");
+        }
+    }
+
+    #[test]
+    fn blanks_are_made_single() {
+        assert_eq!(as_blanks_alone(b"  a \t b\r\n 1  \"x  y\" \n"), b"a b\r\n1 \"x  y\"\n");
+    }
+}

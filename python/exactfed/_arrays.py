@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import decimal
 import io
 import zipfile
 from collections.abc import Iterable, Iterator, Mapping
@@ -51,7 +52,9 @@ def to_npz(value: Any, name: str = "arrays") -> bytes:
         * a mapping with ``x`` (n, d), a dense array or a sparse matrix of SciPy, ``y`` (n,) and any
           further arrays (n,), such as ``client``: records, with features ``x`` and labels ``y``;
         * a mapping of columns (n,), or a frame of Polars or pandas: records whose columns the
-          manifest names, numbers or texts, in this order;
+          manifest names, numbers or texts, in this order. NaN, None, NaT and empty texts are
+          missing values, of which the key ``missing`` decides. Columns of dates, durations and
+          other objects are an error only where the manifest uses them;
         * a mapping of other arrays of numbers, such as ``A`` (N, m, d, d), ``b`` (N, m, d) and
           ``p`` (N, m) of ``[problem.atoms]``.
     name
@@ -62,8 +65,8 @@ def to_npz(value: Any, name: str = "arrays") -> bytes:
     TypeError
         If the value or an array is of another type.
     ValueError
-        If a number is not finite, a whole number is beyond 2^53, or a shape or a length is
-        wrong. The message names the array and the index.
+        If a number is infinite or, outside of columns, NaN; if a whole number is beyond 2^53, or a
+        shape or a length is wrong. The message names the array and the index.
 
     Examples
     --------
@@ -86,9 +89,9 @@ def to_npz(value: Any, name: str = "arrays") -> bytes:
     _check_names(value, name)
     if "x" in value:
         return _archive(_records(value, name))
+    if len(value) > 1 and all(_has_one_axis(array) for array in value.values()):
+        return _archive(_table(value.items(), name))
     arrays = {key: _array(array, f'{name}["{key}"]') for key, array in value.items()}
-    if len(arrays) > 1 and all(array.ndim == 1 for array in arrays.values()):
-        return _archive(_table(arrays.items(), name))
     for key, array in arrays.items():
         if array.dtype.kind == "U":
             raise TypeError(f'{name}["{key}"] holds text; only columns (n,) may')
@@ -125,6 +128,13 @@ def _frame_columns(value: Any) -> Iterator[tuple[str, Any]] | None:
     return None
 
 
+def _has_one_axis(value: Any) -> bool:
+    try:
+        return np.ndim(value) == 1
+    except (TypeError, ValueError):
+        return False
+
+
 def _check_names(value: Mapping[Any, Any], name: str) -> None:
     if not value:
         raise ValueError(f"{name} has no array")
@@ -140,7 +150,7 @@ def _table(columns: Iterable[tuple[str, Any]], name: str) -> list[tuple[str, np.
             raise TypeError(f"the columns of {name} are named by str; {key!r} is {_kind(key)}")
         if key in out:
             raise ValueError(f'{name} has two columns "{key}"')
-        out[key] = _array(column, f'{name}["{key}"]')
+        out[key] = _column(column, f'{name}["{key}"]')
     if len(out) < 2:
         raise ValueError(
             f"{name} has {len(out)} columns; records have at least a feature and a label"
@@ -242,6 +252,54 @@ def _array(value: Any, where: str) -> np.ndarray:
             "filled in"
         )
     return wide
+
+
+def _column(value: Any, where: str) -> np.ndarray:
+    """A column of a table, which may lack values and may hold what is not read."""
+    array = value if isinstance(value, np.ma.MaskedArray) else np.asarray(value)
+    if array.ndim != 1:
+        return _array(value, where)
+    if array.dtype.kind in "Mm":
+        return array.astype(array.dtype.newbyteorder("<"))
+    if isinstance(array, np.ma.MaskedArray):
+        array = array.astype(object).filled(None)
+    if array.dtype.kind == "f":
+        _refuse_infinite(array, where)
+        return np.ascontiguousarray(array, dtype="<f8")
+    if array.dtype.kind not in "OTU":
+        return _array(array, where)
+    flat = [None if _is_missing(entry) else _plain(entry) for entry in array.tolist()]
+    known_values = [entry for entry in flat if entry is not None]
+    if all(isinstance(entry, str) for entry in known_values):
+        texts = np.array(["" if entry is None else entry for entry in flat], dtype=str)
+        longest = int(np.char.str_len(texts).max(initial=1))
+        return np.ascontiguousarray(texts, dtype=f"<U{max(longest, 1)}")
+    if all(isinstance(entry, _NUMBERS) for entry in known_values):
+        beyond = [isinstance(entry, int) and abs(entry) > _LARGEST_EXACT for entry in flat]
+        _refuse_beyond(np.array(beyond, dtype=bool), where)
+        numbers = np.array([np.nan if entry is None else entry for entry in flat], dtype="<f8")
+        _refuse_infinite(numbers, where)
+        return numbers
+    return np.zeros(len(flat), dtype="V1")
+
+
+_NUMBERS = (bool, int, float, np.number, np.bool_)
+
+
+def _plain(value: Any) -> Any:
+    return float(value) if isinstance(value, decimal.Decimal) else value
+
+
+def _is_missing(value: Any) -> bool:
+    missing = value is None or type(value).__name__ in ("NAType", "NaTType")
+    return missing or (isinstance(value, float) and value != value)
+
+
+def _refuse_infinite(array: np.ndarray, where: str) -> None:
+    infinite = np.isinf(array)
+    if infinite.any():
+        which = array[infinite].flat[0]
+        raise ValueError(f"{where}{_index(infinite)} is {which}; every number must be finite")
 
 
 def _objects(array: np.ndarray, where: str) -> np.ndarray:

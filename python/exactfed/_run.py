@@ -55,7 +55,8 @@ def run(
         Data in memory, by the name that the manifest writes as ``file = "<name>"``: a dict of
         arrays (dense, or sparse matrices of SciPy) or a frame, or the bytes of an ``.npz`` file.
         Records are ``{"x": (n, d), "y": (n,)}``, with further columns of length n. Numbers of any
-        type and layout are converted to float64; they must be finite. Results keep a copy.
+        type and layout are converted to float64; they must be finite, but columns and frames may
+        lack values. Results keep a copy.
     set
         Settings in place of the manifest's: ``{"problem.garnet.clients": 10}``, or texts as for
         ``--set``.

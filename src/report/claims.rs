@@ -206,8 +206,9 @@ fn remark_on_doubt(claim: &JudgedClaim<'_>) -> Option<&'static str> {
 fn remark_on_parts(claim: &JudgedClaim<'_>) -> Option<String> {
     let (nearest, weakest) = claim.nearest().zip(claim.weakest())?;
     let count = claim.parts.len();
-    let margin = if regions_differ(claim) {
-        format!(", where it may be at most {}", number_of(claim)(nearest.region.1))
+    let (low, high) = nearest.region;
+    let margin = if regions_differ(&claim.parts) && !high.is_nan() {
+        format!(", where it may be at most {}", number_of(claim)(high))
     } else {
         String::new()
     };
@@ -216,7 +217,6 @@ fn remark_on_parts(claim: &JudgedClaim<'_>) -> Option<String> {
     } else {
         format!("; least certain is {}: {}", named(weakest), estimate(claim, weakest.estimate).text)
     };
-    let (low, high) = nearest.region;
     let place = match nearest.estimate.value {
         _ if low.is_nan() => "",
         value if (low..=high).contains(&value) => ", the nearest to the limit",
@@ -239,11 +239,21 @@ fn two_digits(n: u64) -> u64 {
     n.div_ceil(unit).saturating_mul(unit)
 }
 
-/// Whether not all parts of a claim have the same numbers for which it holds, as where a margin grows with a setting. A
-/// part that was judged without a comparison with a limit, such as 0 against 0, has the region NaN, which differs from
-/// every region.
-fn regions_differ(claim: &JudgedClaim<'_>) -> bool {
-    claim.parts.windows(2).any(|pair| pair[0].region != pair[1].region)
+/// Whether not all of these parts of a claim have the same numbers for which it holds, as where a margin grows with a
+/// setting. Parts that were judged without a comparison with a limit, such as 0 against 0, have no such numbers (their
+/// region is NaN) and are left out.
+fn regions_differ(parts: &[ClaimPart]) -> bool {
+    let mut known = parts.iter().map(|part| part.region).filter(|(low, _)| !low.is_nan());
+    let Some((low, high)) = known.next() else { return false };
+    known.any(|other| !is_same_limit(low, other.0) || !is_same_limit(high, other.1))
+}
+
+/// Whether two limits, which may be infinite, are the same number. Limits of parts without a sampling error are wider
+/// by a rounding error, which no reader sees.
+fn is_same_limit(a: f64, b: f64) -> bool {
+    const ROUNDING: f64 = 1e-8;
+    let are_finite = a.is_finite() && b.is_finite();
+    a == b || (are_finite && (a - b).abs() <= ROUNDING * a.abs().max(b.abs()))
 }
 
 /// A table with a row for each part of a claim, if it has several; without rows if it has one. Where the limits of the
@@ -251,7 +261,7 @@ fn regions_differ(claim: &JudgedClaim<'_>) -> bool {
 /// the file `claim-`*id*`.csv`.
 fn parts(claim: &JudgedClaim<'_>, files: &mut TableFiles<'_>) -> TextTable {
     let parts = if claim.parts.len() > 1 { &claim.parts[..] } else { &[] };
-    let differ = regions_differ(claim);
+    let differ = regions_differ(parts);
     let row = |part: &ClaimPart| {
         let name = if part.name.is_empty() { "–" } else { &part.name };
         let mut row = vec![name.into(), estimate(claim, part.estimate)];
@@ -300,4 +310,41 @@ pub fn counts<'c>(claims: impl IntoIterator<Item = &'c ClaimText>) -> Vec<(Verdi
         }
     }
     counts
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A part of a claim that holds for the numbers of this region.
+    fn part(region: Region) -> ClaimPart {
+        ClaimPart {
+            name: String::new(),
+            estimate: Estimate::NONE,
+            is_exact: true,
+            region,
+            verdict: Verdict::Supported,
+        }
+    }
+
+    /// A part without a comparison, as 0 against 0, has no region that could differ from the others, and a region that is
+    /// wider by a rounding error is no other one.
+    #[test]
+    fn regions_of_parts_differ_where_readers_see_it() {
+        let none = (f64::NAN, f64::NAN);
+        let at_least = (2.0, f64::INFINITY);
+        for (regions, expected) in [
+            (vec![], false),
+            (vec![at_least], false),
+            (vec![none, none], false),
+            (vec![none, at_least], false),
+            (vec![at_least, none, at_least], false),
+            (vec![at_least, (2.0 - 1e-9, f64::INFINITY)], false),
+            (vec![at_least, (0.0, 2.0)], true),
+            (vec![(0.5, 2.0), none, (0.8, 1.25)], true),
+        ] {
+            let parts: Vec<ClaimPart> = regions.iter().map(|region| part(*region)).collect();
+            assert_eq!(regions_differ(&parts), expected, "{regions:?}");
+        }
+    }
 }

@@ -135,6 +135,20 @@ fn zero_is_a_mean() {
     judged.expect("both-zero", "supported");
 }
 
+/// At γ = 0.1 both algorithms come down to 0, which is compared with no limit; at γ = 1e-4 neither does. The claim has
+/// one limit, and no upper one.
+#[test]
+fn a_part_of_two_zeros_has_no_limit_of_its_own() {
+    let entries = ["local-steps = 5, label = \"A\"", "local-steps = 4, label = \"B\""];
+    let rest = algorithms("fedlin", "step-size = [0.1, 1e-4], ", &entries)
+        + &factor("at-least", "of-each", ["A", "B"], 0.1);
+    let single = ("replicates = 10", "replicates = 1");
+    let judged = judged_with(&[EXACT, single, ("rounds = 20", "rounds = 2000")], &rest);
+    judged.expect("of-each", "supported");
+    assert_eq!(judged.parts("of-each").len(), 2, "{}", judged.page);
+    assert!(!judged.claims().contains("at most"), "{}", judged.claims());
+}
+
 /// FedProx without a proximal term is FedAvg to the bit: neither is less than the other.
 #[test]
 fn equal_sides_are_not_less() {

@@ -145,11 +145,12 @@ fn values(selected: Option<&[Option<f64>]>, settings: usize, none: &str) -> Vec<
 }
 
 /// A clause that says how many selected candidates are at the edge of what was tried, where a wider search might find
-/// better ones and change the ranking; `None` if none is. They are counted out of all rows: algorithms at points of the
-/// grid. The table's sentences and the line below the headline contain it.
+/// better ones and change the ranking; `None` if none is. They are counted out of the rows in which a candidate is
+/// selected: algorithms at points of the grid. The table's sentences and the line below the headline contain it.
 pub fn at_the_edge(found: &TuningResult) -> Option<String> {
-    let at_edge = found.rows.iter().filter(|row| !row.edges.is_empty()).count();
-    let all = found.rows.len();
+    let selected: Vec<&TunedRow> = found.rows.iter().filter(|row| row.selected.is_some()).collect();
+    let at_edge = selected.iter().filter(|row| !row.edges.is_empty()).count();
+    let all = selected.len();
     let are = if at_edge == 1 { "is" } else { "are" };
     (at_edge > 0).then(|| {
         format!("{at_edge} of {all} selected candidates {are} at the edge of what was tried")
@@ -303,5 +304,38 @@ fn fate(candidate: &CandidateRow) -> &'static str {
         Some(_) if candidate.is_stopped => "stopped",
         Some(_) if candidate.is_selected => "selected",
         Some(_) => "not selected",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What tuning found for an algorithm: the step size that is selected, if one is, and the edges that it is at.
+    fn row(selected: Option<f64>, edges: &[&str]) -> TunedRow {
+        TunedRow {
+            label: "A".to_owned(),
+            values: Vec::new(),
+            selected: selected.map(|step_size| vec![Some(step_size)]),
+            edges: edges.iter().map(|edge| (*edge).to_owned()).collect(),
+            tuning_value: f64::NAN,
+            fresh: None,
+            shared: None,
+            candidates: CandidateCounts::default(),
+            candidate_rows: Vec::new(),
+            replicates: 0,
+        }
+    }
+
+    /// Rows in which every candidate diverged have none that could be at an edge.
+    #[test]
+    fn candidates_at_the_edge_are_counted_among_those_selected() {
+        let edge = &["smallest step-size"];
+        let clause =
+            |rows: Vec<TunedRow>| at_the_edge(&TuningResult { rows, ..Default::default() });
+        let rows = vec![row(Some(0.1), edge), row(Some(0.2), &[]), row(None, &[])];
+        let expected = "1 of 2 selected candidates is at the edge of what was tried";
+        assert_eq!(clause(rows).as_deref(), Some(expected));
+        assert_eq!(clause(vec![row(Some(0.1), &[]), row(None, &[])]), None);
     }
 }

@@ -351,17 +351,16 @@ fn listed_lines(cells: &[ListedCell]) -> Vec<String> {
 }
 
 /// The cells that are not compared because their counterparts have another problem or start: one line for each
-/// experiment, which names some and says how many the experiment has. An experiment has two lines if some counterparts
-/// have the same test set, on which losses can be compared in spite of that, as one line says, and others not; the
-/// number in both is of all its cells.
+/// experiment, which names some and says how many there are. An experiment has two lines if some counterparts have the
+/// same test set, on which losses can be compared in spite of that, as one line says, and others not.
 fn other_problems(cells: &[OtherProblem]) -> Vec<String> {
-    let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
+    let mut counts: BTreeMap<(&str, bool), usize> = BTreeMap::new();
     for cell in cells {
-        *counts.entry(&cell.experiment).or_default() += 1;
+        *counts.entry((&cell.experiment, cell.has_same_records)).or_default() += 1;
     }
     let mut named = Vec::new();
     for OtherProblem { experiment, name, pair, has_same_records } in cells {
-        let count = words::count(counts[experiment.as_str()], "cell");
+        let count = words::count(counts[&(experiment.as_str(), *has_same_records)], "cell");
         let hint = if *has_same_records {
             "; a test set is the same, and losses and accuracies on it can be (exactfed export)"
         } else {
@@ -438,4 +437,43 @@ fn timing(timing: &Timing) -> [String; 5] {
         format!("{after:.3}"),
         format!("{:.2}", after / before),
     ]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::compare::Pair;
+
+    /// Cells of an experiment whose counterparts have other clients, and the same records or not.
+    fn cells(experiment: &str, number: usize, has_same_records: bool) -> Vec<OtherProblem> {
+        let setting = OtherSetting {
+            path: "problem.logistic.dataset.clients".to_owned(),
+            before: "4".to_owned(),
+            after: "8".to_owned(),
+        };
+        let pair = Pair { other: vec![setting], ..Pair::default() };
+        let cell = OtherProblem {
+            experiment: experiment.to_owned(),
+            name: "FedAvg".to_owned(),
+            pair,
+            has_same_records,
+        };
+        vec![cell; number]
+    }
+
+    /// Of an experiment with two lines, each says how many cells are its own.
+    #[test]
+    fn lines_on_other_problems_count_their_own_cells() {
+        let all = [cells("m", 2, true), cells("m", 1, false), cells("n", 5, true)].concat();
+        let lines = other_problems(&all);
+        assert_eq!(lines.len(), 3, "{lines:?}");
+        for (experiment, count, can_be_compared) in
+            [("m", "1 cell", false), ("m", "2 cells", true), ("n", "5 cells", true)]
+        {
+            let begin = format!("{experiment}: another problem or start in {count}, ");
+            let line = lines.iter().find(|line| line.starts_with(&begin));
+            let line = line.unwrap_or_else(|| panic!("{begin}: {lines:?}"));
+            assert_eq!(line.contains("a test set is the same"), can_be_compared, "{line}");
+        }
+    }
 }

@@ -428,7 +428,8 @@ fn draw_rings(
 }
 
 /// Draws the markers of a curve at some of its points, all of which are given by their positions. Predictions have
-/// smaller, open markers, which are visible on the markers of measured curves.
+/// smaller, open markers, which are visible on the markers of measured curves: each has a white hole, which
+/// `templates/figure.css` finds by its colour (`#FFFFFF`) and gives the colour of the paper.
 fn draw_markers(
     chart: &mut Chart<'_, '_>,
     series: &Series,

@@ -442,3 +442,21 @@ fn predictions_are_named_where_they_are_drawn() {
     let outside = outside.split("series theory").nth(1).unwrap().split("</g>").next().unwrap();
     assert!(!outside.contains("<path"), "{outside}");
 }
+
+/// The style sheet paints what is filled in the colour of its curve, but for the holes of open markers, which it finds
+/// by the colour that drawings give them.
+#[test]
+fn holes_of_open_markers_are_no_part_of_their_curve() {
+    let curve = ending("A", None, 0, 0.5);
+    let Line::Measured(own) = curve.line.clone() else { unreachable!("a curve") };
+    let points = [(0.0, 1.0), (0.5, 0.8), (1.0, 0.6)].map(|(x, y)| Point::bare(x, y));
+    let prediction = Series::new(Line::Predicted(own, Prediction::ExactBias), points.to_vec());
+    let svg = drawn(vec![curve, prediction]);
+    let theory = svg.split("series theory").nth(1).unwrap().split("</g>").next().unwrap();
+    assert_eq!(theory.matches("<path fill=\"#FFFFFF\"").count(), 3, "{theory}");
+    let sheet = include_str!("../../templates/figure.css");
+    let curves = sheet.find("[data-color] path[fill^=\"#\"] { fill: var(--c);").unwrap();
+    let holes = "[data-color] :is(.hole, path[fill=\"#FFFFFF\"]) { fill: var(--paper); }";
+    // Both rules have the same specificity, so that the later one holds.
+    assert!(sheet.find(holes).unwrap() > curves);
+}

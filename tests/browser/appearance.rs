@@ -43,6 +43,26 @@ fn light_and_dark_can_be_read() {
     assert!(light.iter().zip(dark).all(|(a, b)| a != b), "{light:?} {dark:?}");
 }
 
+/// The fill of the hole of an open marker as drawings have it, that of its marker, and the colour of the paper.
+const HOLE: &str = "
+const probe = document.createElementNS('http://www.w3.org/2000/svg', 'svg');
+probe.innerHTML = '<g data-color=\"0\"><path fill=\"#3366AA\" d=\"M0 0l9 0 0 9z\"/><path fill=\"#FFFFFF\" d=\"M2 1l6 0 0 6z\"/></g>';
+document.body.append(probe);
+const [marker, hole] = [...probe.querySelectorAll('path')].map(n => getComputedStyle(n).fill);
+probe.remove();
+return [hole, marker, getComputedStyle(document.body).backgroundColor];";
+
+#[test]
+fn open_markers_are_open_on_light_and_dark_paper() {
+    let page = page();
+    for scheme in ["light", "dark"] {
+        page.browser.media("screen", scheme);
+        let seen = page.browser.run(HOLE, json!([]));
+        assert_eq!(seen[0], seen[2], "{scheme}: {seen}");
+        assert_ne!(seen[0], seen[1], "{scheme}: {seen}");
+    }
+}
+
 #[test]
 fn print_has_no_controls_and_all_details() {
     let page = page();

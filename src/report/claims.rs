@@ -36,8 +36,10 @@ pub struct ClaimText {
     pub p: String,
     /// The confidence of an interval that agrees with the verdict; a dash where there is no p-value.
     pub confidence: String,
-    /// The number of replicates on which the evidence rests.
+    /// The size of the sample on which the evidence rests.
     pub n: usize,
+    /// The noun for a value of the sample: "run", or "instance" of the problem.
+    pub unit: &'static str,
     /// Whether nothing that was tested has a sampling error.
     pub exact: bool,
     /// For a supported claim, the numbers that would have been refuted, in words; empty for other claims.
@@ -116,6 +118,7 @@ pub fn claim(page: &str, claim: &JudgedClaim<'_>, files: &mut TableFiles<'_>) ->
         p: probability(claim.p().unwrap_or(f64::NAN)),
         confidence: claim.p().map_or_else(|| "–".to_owned(), |_| confidence(judgement.level)),
         n: claim.n,
+        unit: claim.unit.word(),
         exact: claim.is_exact(),
         resolution: (claim.resolution)
             .map(|found| resolution(found, number_of(claim)))
@@ -149,9 +152,9 @@ fn remarks(claim: &JudgedClaim<'_>) -> Vec<String> {
         remarks.push(format!("expected to be {}: {reason}", claim.expected().name()));
     }
     if claim.judgement.verdict == Verdict::Inconclusive {
-        remarks.push(remark_on_needed_runs(claim));
+        remarks.push(remark_on_needed_sample(claim));
     }
-    remarks.extend(remark_on_doubt(claim).map(str::to_owned));
+    remarks.extend(remark_on_doubt(claim));
     const MOST_NOTES: usize = 4;
     for (notes, what) in [(&claim.untested, "not tested"), (&claim.outside, "outside the claim")] {
         remarks.extend(notes.iter().take(MOST_NOTES).map(|note| format!("{what}: {note}")));
@@ -164,38 +167,44 @@ fn remarks(claim: &JudgedClaim<'_>) -> Vec<String> {
 
 /// What would decide an inconclusive claim, with a probability of 80 % if its estimate is right: about how many values
 /// a sample would need, those that were run among them, or that no number does. The values are runs, or instances where
-/// the manifest has several, which the text calls runs too. A claim on frontiers or maps rests on no runs (n = 0),
-/// since their costs are exact: only points that were not tested leave it inconclusive.
-fn remark_on_needed_runs(claim: &JudgedClaim<'_>) -> String {
+/// the manifest has several. A claim on frontiers or maps rests on no sample (n = 0), since their costs are exact: only
+/// points that were not tested leave it inconclusive.
+fn remark_on_needed_sample(claim: &JudgedClaim<'_>) -> String {
+    let unit = claim.unit.word();
     match claim.needed {
         _ if claim.n == 0 => "it needs the points that are not tested".into(),
         _ if claim.doubt == Doubt::Equal && claim.is_exact() => {
-            "nothing in the runs is random: no number of runs decides it".into()
+            format!("nothing in the {unit}s is random: no number of {unit}s decides it")
         }
-        Some(n) => format!("about {} runs would decide it", two_digits(n)),
-        None => "more runs may decide it; their number cannot be estimated".into(),
+        Some(n) => format!("about {} {unit}s would decide it", two_digits(n)),
+        None => format!("more {unit}s may decide it; their number cannot be estimated"),
     }
 }
 
 /// Why the interval of a claim is wider than usual, or what its verdict assumes or leaves open; `None` if nothing is
-/// known against its sample, and where the runs are too few to show a tail but nothing is decided that assumes one.
-fn remark_on_doubt(claim: &JudgedClaim<'_>) -> Option<&'static str> {
+/// known against its sample, and where the sample is too small to show a tail but nothing is decided that assumes one.
+fn remark_on_doubt(claim: &JudgedClaim<'_>) -> Option<String> {
+    let unit = claim.unit.word();
     match claim.doubt {
         Doubt::Heavy => Some(
-            "some errors have a heavier tail than a lognormal distribution: their limits are twice as far from the estimate",
+            "some errors have a heavier tail than a lognormal distribution: their limits are twice as far from the estimate".to_owned(),
         ),
         Doubt::Skewed => Some(
-            "the vectors are few, or skewed for their number: the radius of the interval is three times as large",
+            "the vectors are few, or skewed for their number: the radius of the interval is three times as large".to_owned(),
         ),
-        Doubt::Equal if claim.judgement.verdict == Verdict::Supported => Some(
-            "the two sides are equal in every run of some part, up to rounding: neither is less than the other, and what is supported includes equality",
-        ),
-        Doubt::Equal => Some(
-            "the two sides are equal in every run of some part, up to rounding: neither is less than the other",
-        ),
-        Doubt::Few if claim.is_decided() => Some(
-            "the runs are too few to show how heavy the tail of the errors is: the verdict assumes that it is no heavier than that of a lognormal distribution",
-        ),
+        Doubt::Equal => {
+            let included = if claim.judgement.verdict == Verdict::Supported {
+                ", and what is supported includes equality"
+            } else {
+                ""
+            };
+            Some(format!(
+                "the two sides are equal in every {unit} of some part, up to rounding: neither is less than the other{included}"
+            ))
+        }
+        Doubt::Few if claim.is_decided() => Some(format!(
+            "the {unit}s are too few to show how heavy the tail of the errors is: the verdict assumes that it is no heavier than that of a lognormal distribution"
+        )),
         Doubt::Few | Doubt::None => None,
     }
 }
@@ -233,7 +242,7 @@ fn named(part: &ClaimPart) -> String {
     if part.name.is_empty() { "one of them".to_owned() } else { part.name.clone() }
 }
 
-/// A number of runs, rounded up to two digits: an estimate of how many are needed is not more exact.
+/// The size of a sample, rounded up to two digits: an estimate of how many runs are needed is not more exact.
 fn two_digits(n: u64) -> u64 {
     let unit = 10_u64.pow(n.max(1).ilog10().saturating_sub(1));
     n.div_ceil(unit).saturating_mul(unit)

@@ -177,6 +177,28 @@ fn equal_sides_are_not_less() {
     }
 }
 
+/// Over three instances of two runs each, a sample has three values, which are no runs.
+#[test]
+fn a_sample_over_instances_is_counted_in_instances() {
+    let rest = algorithms("fedavg", "step-size = 0.1, local-steps = 5", &[""])
+        + &algorithms("fedprox", "step-size = 0.1, local-steps = 5, proximal = 0.0", &[""])
+        + &factor("less", "less", ["FedAvg", "FedProx"], 1.0);
+    let text = edited(BASE, &[("replicates = 10", "replicates = 2\ninstances = 3")]) + &rest;
+    let bench = Bench::ran(&text);
+    let output = bench.run(&["report"]);
+    assert!([0, 1].contains(&output.code), "{}", output.err);
+    let page = bench.read("reports/m/report.md");
+    for words in [
+        "| tested | instances |",
+        "more instances may decide it",
+        "the two sides are equal in every instance of some part",
+    ] {
+        assert!(page.contains(words), "{words}: {page}");
+    }
+    let claims = bench.read("reports/claims.md");
+    assert!(claims.contains("| 3 instances |"), "{claims}");
+}
+
 /// An instance of its own for each replicate is random though the oracle is exact.
 #[test]
 fn instances_are_random() {

@@ -222,7 +222,7 @@ impl Standing {
             is_zero: matches!(outcome, PointRanking::Ranked { is_zero: true, .. }),
             is_geometric: matches!(outcome, PointRanking::Ranked { is_geometric: true, .. }),
             n,
-            unit: if cells[0].is_over_instances() { "instance" } else { "run" },
+            unit: cells[0].sample_unit().word(),
             diverged: names.not_ranked(cells, by, at, NoSample::Diverged),
             ended: names.not_ranked(cells, by, at, NoSample::Ended),
             without_values: names.not_ranked(cells, by, at, NoSample::Unrecorded),

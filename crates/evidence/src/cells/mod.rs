@@ -12,6 +12,7 @@ pub mod symbols;
 pub mod tuned;
 
 use crate::results::Provenance;
+use crate::scene::figure::SampleUnit;
 use crate::stats::{ROUNDING_FLOOR, Summary, mean};
 use exactfed_core::federated::{Schedule, Terms, Variates};
 use exactfed_core::words::count;
@@ -98,6 +99,11 @@ impl CellResult<'_> {
         self.cell.identity.instances > 1
     }
 
+    /// What each value of its samples is of.
+    pub fn sample_unit(&self) -> SampleUnit {
+        if self.is_over_instances() { SampleUnit::Instance } else { SampleUnit::Run }
+    }
+
     /// The mean of a quantity at the last round; infinite if a run diverged or the quantity is not recorded.
     pub fn final_mean(&self, quantity: Quantity) -> f64 {
         self.runs.finals(quantity).map_or(f64::INFINITY, |sample| mean(&sample))
@@ -150,6 +156,20 @@ mod tests {
             let cell = simulated::result(cell, Runs::default());
             assert_eq!(cell.is_deterministic(), expected, "{keys}");
         }
+    }
+
+    /// A word for a value of the samples of cells with this key.
+    fn unit(key: &str) -> &'static str {
+        let text = wrong::manifest(2, "4").replace("seed = 5", &format!("seed = 5\n{key}"));
+        let plan = simulated::plan(text);
+        simulated::result(&plan.cells[0], Runs::default()).sample_unit().word()
+    }
+
+    #[test]
+    fn samples_are_over_runs_or_several_instances() {
+        assert_eq!(unit("instances = 1"), "run");
+        assert_eq!(unit("instances = 3"), "instance");
+        assert_eq!(unit("instance = \"per-replicate\""), "run");
     }
 
     #[test]

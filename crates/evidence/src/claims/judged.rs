@@ -2,6 +2,7 @@
 
 use super::conditions::StatementConditions;
 use super::judge::{EstimateScale, Parts, Tested};
+use crate::scene::figure::SampleUnit;
 use crate::stats::resolution::resolution;
 use crate::stats::verdict::{Doubt, Evidence, Judgement, Region, Verdict, needed};
 use exactfed_runner::manifest::claim::{ClaimKeys, Expected};
@@ -15,7 +16,7 @@ pub struct JudgedClaim<'a> {
     pub formula: String,
     /// The verdict among all claims of the manifest; its numbers are NaN if nothing was tested.
     pub judgement: Judgement,
-    /// The number of replicates that would decide an inconclusive claim; `None` if it is not inconclusive, or they
+    /// The size of the sample that would decide an inconclusive claim; `None` if it is not inconclusive, or the size
     /// cannot be estimated.
     pub needed: Option<u64>,
     /// Of a claim that is supported: numbers beyond these would have been refuted in any of its
@@ -26,8 +27,10 @@ pub struct JudgedClaim<'a> {
     pub doubt: Doubt,
     /// What the estimates of the claim are.
     pub scale: EstimateScale,
-    /// The number of replicates of the sample on which the evidence rests.
+    /// The size of the sample on which the evidence rests; 0 for a claim on frontiers or maps.
     pub n: usize,
+    /// What the values of the sample are of, which `n` and `needed` count: runs, or several instances of the problem.
+    pub unit: SampleUnit,
     /// The cells or pairs of cells that it was tested on.
     pub parts: Vec<ClaimPart>,
     /// The index of the part whose estimate is nearest to the end of its region, or farthest outside,
@@ -202,6 +205,8 @@ pub fn judged<'a>(
         doubt: evidence.map_or(Doubt::None, |(e, _)| e.doubt),
         scale,
         n: evidence.map_or(0, |(e, _)| e.n),
+        // `Judge::look` sets it where the cells have several instances.
+        unit: SampleUnit::Run,
         extremes: evidence.and_then(|(e, _)| extremes(&parts.tested, &e, scale)),
         parts: parts.tested.iter().map(|(name, e)| ClaimPart::new(name, e, scale)).collect(),
         outside: parts.outside,

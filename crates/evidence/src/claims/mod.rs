@@ -96,6 +96,8 @@ impl Judge<'_> {
                 judged(table.common(), tested, conditions, evidence, family.len(), level);
             let prediction = claim.cells().and_then(|cells| cells.prediction);
             judged.is_on_bound = prediction.is_some_and(|by| by.is_bound());
+            // All cells of a manifest have the same number of instances.
+            judged.unit = self.cells.first().map_or(judged.unit, |cell| cell.sample_unit());
             by_table.push(Some(judged));
         }
         self.plan.claims.iter().filter_map(|place| by_table[*place].take()).collect()

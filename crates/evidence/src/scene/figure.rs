@@ -35,6 +35,16 @@ pub enum SampleUnit {
     Instance,
 }
 
+impl SampleUnit {
+    /// The noun for one of them, as pages count them.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Run => "run",
+            Self::Instance => "instance",
+        }
+    }
+}
+
 /// Scale of an axis.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]

@@ -231,8 +231,9 @@ impl<'a> Queue<'a> {
 
     /// Computes a task. Returns the cell if it was the cell's last task and no run failed; `None` otherwise, also if
     /// the observer interrupts the task, which leaves the cell incomplete. A task is left out if a run with a smaller
-    /// number has failed in its cell. A run that panics counts as failed. The work on a task that is left out, and what
-    /// is left of a task without traces, is reported as skipped.
+    /// number has failed in its cell. A run that panics counts as failed. A run that fails during an interruption does
+    /// not, since the interruption may have ended its round: its cell is incomplete. The work on a task that is left
+    /// out, and what is left of a task without traces, is reported as skipped.
     fn work(&self, task: QueuedRuns, observer: &dyn Observer) -> Option<Done<'a>> {
         let QueuedRuns { cell: place, runs } = task;
         let prepared = &self.cells[place];
@@ -256,6 +257,9 @@ impl<'a> Queue<'a> {
         let result = caught(|| prepared.attempt(runs.clone(), &of_task));
         if !matches!(result, Ok(Ok(_))) {
             of_task.skip_rest(prepared.work_per_run().times(count));
+            if observer.interrupted() {
+                return None;
+            }
         }
         let traces = match result {
             Ok(Ok(traces)) => Ok(traces),

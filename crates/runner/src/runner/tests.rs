@@ -186,6 +186,32 @@ fn a_panic_fails_its_cell_and_no_other() {
     assert_eq!(kept.into_inner(), plan.cells.len() - 1);
 }
 
+/// Lets one task begin, and interrupts the run from then on.
+#[derive(Default)]
+struct InterruptedInTask {
+    /// How often it was asked whether to stop.
+    asked: AtomicUsize,
+}
+
+impl Observer for InterruptedInTask {
+    fn interrupted(&self) -> bool {
+        self.asked.fetch_add(1, Ordering::Relaxed) > 0
+    }
+}
+
+/// An interruption may end a round of code outside of the engine, which then fails: that is no failure of the cell.
+#[test]
+fn a_run_that_fails_during_an_interruption_leaves_its_cell_incomplete() {
+    let plan = plan(1);
+    let mut prepared = prepare(&NoFiles, &plan.cells.iter().collect::<Vec<_>>()).unwrap();
+    // The engine refuses a start of another dimension.
+    Arc::get_mut(&mut prepared[3].scenarios[0]).unwrap().start.clear();
+    let keep = |_: Done<'_>| -> Result<(), ()> { unreachable!("no cell is complete") };
+    let failed = run(&prepared[3..=3], 1, &InterruptedInTask::default(), keep).unwrap();
+    assert!(failed.is_empty(), "{failed:?}");
+    assert_eq!(run(&prepared[3..=3], 1, &Silent, keep).unwrap().len(), 1);
+}
+
 #[test]
 fn the_limit_of_a_corrected_run_is_the_optimum() {
     let plan = Plan::of_text(GARNET, &[]);

@@ -7,6 +7,8 @@ import signal
 import subprocess
 import sys
 import textwrap
+import threading
+import time
 import warnings
 from pathlib import Path
 
@@ -551,6 +553,54 @@ def test_ctrl_c_ends_an_algorithm_that_does_not_end(tmp_path):
             child.kill()
     assert "interrupted" in rest
     assert set(ef.load(tmp_path / "results").frame()["label"]) == {"FedAvg"}
+
+
+def test_an_interruption_ends_the_rounds_of_its_run_alone(tmp_path):
+    """Two runs go on in two threads; one is interrupted while both are in rounds that take long."""
+    text = LOGISTIC.format(dimension=2, clients=4).replace("replicates = 3", "replicates = 1")
+    unhurried_begun = threading.Event()
+    unending_begun = threading.Event()
+    found = {}
+
+    @ef.algorithm("unhurried", patience=60)
+    def unhurried(clients, theta, gamma, H):
+        if not unhurried_begun.is_set():
+            unhurried_begun.set()
+            end = time.monotonic() + 6
+            while time.monotonic() < end:
+                time.sleep(0.02)
+        while True:
+            yield theta
+
+    @ef.algorithm("unending", patience=60)
+    def unending(clients, theta, gamma, H):
+        if not unending_begun.is_set():
+            unending_begun.set()
+            end = time.monotonic() + 60
+            while time.monotonic() < end:
+                time.sleep(0.02)
+        while True:
+            yield theta
+
+    def run_unhurried():
+        found["results"] = ef.run(text + entries(unhurried=""), out=tmp_path / "unhurried")
+
+    def interrupt(*_):
+        if unending_begun.is_set():
+            raise LookupError("mine")
+
+    thread = threading.Thread(target=run_unhurried, daemon=True)
+    thread.start()
+    assert unhurried_begun.wait(30)
+    manifest = text + entries(unending="")
+    with pytest.raises(LookupError, match="mine"):
+        ef.run(manifest, out=tmp_path / "unending", progress=interrupt)
+    thread.join(60)
+    assert not thread.is_alive()
+    assert set(found["results"].frame()["label"]) == {"unhurried"}
+    # The round that was ended is no failure of its cell: the cell is run with the next run.
+    states = ef.plan(manifest, out=tmp_path / "unending").frame()["state"]
+    assert set(states) == {"missing"}
 
 
 def test_draws_of_one_s_own_are_those_of_the_replicate(tmp_path):

@@ -99,6 +99,8 @@ pub fn decide(
             return Ok(code);
         }
         let listening = prepared.into_interrupt();
+        // Judging may trace the rounds of algorithms in Python.
+        by.pool.broadcast(|_| listening.cover_thread());
         let mut still_open = Vec::new();
         for (plan, mut looks) in plans.into_iter().zip(open) {
             if listening.immediately(|| looks.take(&plan, &by))? {

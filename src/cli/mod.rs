@@ -38,7 +38,7 @@ pub use check::check;
 pub use commands::{Cli, dispatch, main, main_with};
 pub use decide::decide;
 pub use diff::{Compared, classes, compare_sides};
-pub use interrupt::Interrupt;
+pub use interrupt::{Interrupt, StopRequests};
 pub use manifests::{manifest_source, planned, unfiled_source};
 pub use memory::{fits_instances, parse_size};
 pub use outcome::{Code, Failure};

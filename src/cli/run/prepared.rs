@@ -53,6 +53,7 @@ impl<'a> PreparedRun<'a> {
             Some(interrupt) => interrupt.immediately(confirm).map(|()| interrupt)?,
             None => confirm().and_then(|()| Interrupt::listen())?,
         };
+        pool.broadcast(|_| interrupt.cover_thread());
         let mut waiting: Vec<Task<'_>> = interrupt.immediately(|| {
             let build = missing.into_iter().zip(chosen).map(|((plan, missing), (_, cells))| {
                 pool.install(|| Task::new(plan, cells, &missing))

@@ -2,7 +2,6 @@
 
 use super::errors::raise;
 use super::plan::NativePlan;
-use super::watch::{allow_rounds, interrupt_rounds};
 use super::worker::{interruptible, stoppable};
 use exactfed::cli::{Failure, Follower, Interrupt, PreparedRun, RunOptions, Workload, decide};
 use exactfed::plan::Cell;
@@ -171,11 +170,7 @@ pub fn run(
         Some(progress) => progress.call1(py, <(u64, u64, u64, u64)>::from(seen.state())).map(drop),
         None => Ok(()),
     };
-    let end = || {
-        stop.store(true, Relaxed);
-        interrupt_rounds();
-    };
-    allow_rounds();
+    let end = || stop.store(true, Relaxed);
     stoppable(py, tell, end, work)?;
     tell(py)?;
     let mut warnings = take(&seen.warnings);

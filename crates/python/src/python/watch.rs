@@ -3,11 +3,12 @@
 //! A thread counts seconds. A round that has spent more of them in Python than its algorithm
 //! allows gets an exception in its thread; the time of local steps does not count.
 
+use exactfed::cli::StopRequests;
 use exactfed_runner::panics::lock;
 use pyo3::exceptions::PyTimeoutError;
 use pyo3::{PyTypeInfo, Python, ffi};
 use std::ffi::c_ulong;
-use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, Weak};
 use std::time::Duration;
 
@@ -18,8 +19,6 @@ unsafe extern "C" {
 
 /// The seconds since the thread that counts them was started; it may lag behind the clock.
 static SECONDS: AtomicU64 = AtomicU64::new(1);
-/// Whether a run was interrupted, so that rounds have a second left.
-static INTERRUPTED: AtomicBool = AtomicBool::new(false);
 /// The clocks of all runs of this process; clocks of runs that have ended are dropped when another run begins.
 static CLOCKS: Mutex<Vec<Weak<RoundClock>>> = Mutex::new(Vec::new());
 /// The id of the process in which the counting thread was started: after a fork the child has no such thread.
@@ -40,16 +39,21 @@ struct RoundState {
 pub struct RoundClock {
     /// The most seconds of a round in Python.
     patience: u64,
+    /// Whether the run, or a run from whose rounds it was started, is asked to stop, so that a round has a second left.
+    requests: StopRequests,
     state: Mutex<RoundState>,
     /// Why a round was ended, once one was.
     ended: OnceLock<String>,
 }
 
 impl RoundClock {
-    /// The clock of a run whose rounds may take `patience` seconds in Python. The first clock of a process starts the
-    /// thread that counts.
+    /// The clock of a run whose rounds may take `patience` seconds in Python. It is made in a thread of the
+    /// run's pool, which knows the requests to stop; made in another thread it hears of none. The first clock of a
+    /// process starts the thread that counts.
     pub fn new(patience: u64) -> Arc<Self> {
-        let clock = Arc::new(Self { patience, state: Mutex::default(), ended: OnceLock::new() });
+        let requests = StopRequests::of_thread();
+        let state = Mutex::default();
+        let clock = Arc::new(Self { patience, requests, state, ended: OnceLock::new() });
         let mut clocks = lock(&CLOCKS);
         clocks.retain(|clock| clock.strong_count() > 0);
         clocks.push(Arc::downgrade(&clock));
@@ -98,9 +102,9 @@ impl RoundClock {
     }
 
     /// Sends an exception to the thread of the run's round if it is overdue at the second `now`; after an interruption
-    /// a round is overdue after one second.
+    /// of its run a round is overdue after one second.
     fn check(&self, now: u64) {
-        let interrupted = INTERRUPTED.load(Ordering::Relaxed);
+        let interrupted = self.requests.is_any_set();
         let patience = if interrupted { 1 } else { self.patience };
         let is_overdue = |state: &RoundState| state.thread != 0 && now > state.since + patience;
         if !is_overdue(&lock(&self.state)) {
@@ -127,16 +131,6 @@ impl RoundClock {
             }
         });
     }
-}
-
-/// Has all rounds in Python end within seconds, because the run was interrupted.
-pub fn interrupt_rounds() {
-    INTERRUPTED.store(true, Ordering::Relaxed);
-}
-
-/// Takes [`interrupt_rounds`] back, for a run that begins.
-pub fn allow_rounds() {
-    INTERRUPTED.store(false, Ordering::Relaxed);
 }
 
 /// Counts seconds for ever, and checks at each which rounds are overdue.

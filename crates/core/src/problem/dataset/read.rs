@@ -68,7 +68,8 @@ impl Dataset {
     }
 
     /// Reads all records of the file but those that the settings drop because a value is missing, and checks them.
-    /// Their features are as the file has them, in one of the forms that the problem takes.
+    /// Their features are as the file has them: those of a file of dense features are dense, also if they shall be
+    /// stored sparse, which [`prepare_features`](Self::prepare_features) does once no value is missing any more.
     ///
     /// # Errors
     /// As of [`read_records`](Self::read_records).
@@ -78,14 +79,13 @@ impl Dataset {
         takes: FeatureForms,
     ) -> Result<Records, Fault> {
         let takes_sparse = takes == FeatureForms::DenseOrSparse;
-        let wants_sparse = self.storage == Some(Storage::Sparse);
-        if wants_sparse && !takes_sparse {
+        if self.storage == Some(Storage::Sparse) && !takes_sparse {
             let message = "this problem has no sparse features; only `logistic-dataset` has them";
             return Err(Fault::new("dataset.storage", message));
         }
         let contents =
             files.open(&self.data_file()).map_err(|e| Fault::new("dataset.file", e.to_string()))?;
-        let mut records = match &*contents {
+        let records = match &*contents {
             Contents::Table(columns) => self.read_table(columns)?,
             Contents::Arrays(arrays) => {
                 let x = self.array_of_axes(arrays, "x", 2)?;
@@ -107,15 +107,11 @@ impl Dataset {
             }
         };
         self.check_records(&records)?;
-        if wants_sparse && records.sparse.is_none() {
-            let dense = std::mem::take(&mut records.features);
-            records.sparse = Some(SparseRows::from_dense(records.d, &dense));
-        }
         Ok(records)
     }
 
     /// Holds out the test set and makes features ready for use: missing values are filled in, and features are
-    /// standardised and get an intercept, as far as the settings say so. Returns the records that clients hold, and
+    /// standardised, get an intercept and are stored sparse, as far as the settings say so. Returns the records that clients hold, and
     /// the test set, `None` without one.
     pub(super) fn prepare_features(
         &self,
@@ -131,6 +127,11 @@ impl Dataset {
         if self.intercept {
             records.append_ones();
             test.iter_mut().for_each(Records::append_ones);
+        }
+        // A mean that is filled in is seldom 0, so that the numbers other than 0 are known only here.
+        if self.storage == Some(Storage::Sparse) {
+            records.store_sparse();
+            test.iter_mut().for_each(Records::store_sparse);
         }
         Ok((records, test))
     }
@@ -439,5 +440,13 @@ impl Records {
             }
         }
         self.d += 1;
+    }
+
+    /// Stores features sparse that are stored dense; others are left as they are.
+    fn store_sparse(&mut self) {
+        if self.sparse.is_none() {
+            let dense = std::mem::take(&mut self.features);
+            self.sparse = Some(SparseRows::from_dense(self.d, &dense));
+        }
     }
 }

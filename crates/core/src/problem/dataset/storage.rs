@@ -97,7 +97,7 @@ mod tests {
     use super::super::FeatureForms;
     use super::*;
     use crate::problem::arrays::Array;
-    use crate::problem::dataset::{ClientWeights, Split, TestRecords};
+    use crate::problem::dataset::{ClientWeights, MissingValues, Split, TestRecords};
     use crate::sample::Fixed;
     use std::collections::BTreeMap;
 
@@ -197,6 +197,38 @@ mod tests {
             by_column.read_records(&file, 1, FeatureForms::Dense).map(|_| ()).unwrap_err().key,
             "dataset.storage"
         );
+    }
+
+    /// A missing value of a table is filled in before its features are stored sparse, in the records of the clients and
+    /// in the test set: the numbers are those of dense storage.
+    #[test]
+    fn means_are_filled_in_before_features_are_stored_sparse() {
+        let table = Fixed(Contents::Table(vec![
+            ("a".into(), Column::Numbers(vec![1.0, f64::NAN, 0.0, 4.5, 0.5, f64::NAN])),
+            ("b".into(), Column::Numbers(vec![0.0, 2.0, 0.0, f64::NAN, 0.0, 3.0])),
+            ("label".into(), Column::Numbers(vec![0.0, 1.0, 0.0, 1.0, 0.0, 1.0])),
+            ("held".into(), Column::Numbers(vec![0.0, 0.0, 0.0, 0.0, 1.0, 1.0])),
+        ]));
+        let read = |storage| {
+            let dataset = Dataset {
+                missing: Some(MissingValues::Mean),
+                test: Some(TestRecords::Column("held".into())),
+                features: vec!["a".into(), "b".into()],
+                storage: Some(storage),
+                intercept: true,
+                ..dataset()
+            };
+            dataset.read_records(&table, 1, FeatureForms::DenseOrSparse).unwrap()
+        };
+        let (sparse, sparse_test) = read(Storage::Sparse);
+        let (dense, dense_test) = read(Storage::Dense);
+        assert_eq!(sparse.sparse().unwrap().to_dense(), dense.features);
+        let dense_test = dense_test.unwrap().features;
+        assert_eq!(sparse_test.unwrap().sparse().unwrap().to_dense(), dense_test);
+        // The mean of 1, 0 and 4.5, which clients hold.
+        let mean = 5.5 / 3.0;
+        assert_eq!(dense.row(1), [mean, 2.0, 1.0]);
+        assert_eq!(dense_test, [0.5, 0.0, 1.0, mean, 3.0, 1.0]);
     }
 
     /// Every split gives clients and the test set the same records in both forms.

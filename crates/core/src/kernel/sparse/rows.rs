@@ -172,6 +172,13 @@ impl SparseRows {
         Self::from_rows(self.d + 1, self.iter().map(|row| row.stored().chain([(column, 1.0)])))
     }
 
+    /// Replaces each stored number x of column j by `f(j, x)`. Numbers that are not stored stay 0.
+    pub fn map_stored(&mut self, f: impl Fn(usize, f64) -> f64) {
+        for (x, j) in self.values.iter_mut().zip(&self.indices) {
+            *x = f(*j as usize, *x);
+        }
+    }
+
     /// How many rows there are.
     pub fn len(&self) -> usize {
         self.offsets.len() - 1

@@ -31,6 +31,29 @@ impl Dataset {
     /// `missing = "drop"` drops, before the test set is held out. A value that `missing = "mean"` fills in later may
     /// be NaN.
     pub(super) fn check_records(&self, records: &Records) -> Result<(), Fault> {
+        self.check_shape(records)?;
+        self.check_labels(records)?;
+        let fills = self.missing == Some(MissingValues::Mean);
+        let wrong = records.find_value(|x| !(x.is_finite() || fills && x.is_nan()));
+        let Some(PlacedValue { row, column, value }) = wrong else { return Ok(()) };
+        let place = self.place_of_record(records, row);
+        let message = match records.names.get(column) {
+            Some(name) => format!("{place}, column `{}`: {value} is not finite", sanitised(name)),
+            None => {
+                let remedy = if value.is_nan() {
+                    "; fill it in, or remove the record, or write `missing = \"mean\"` or `\"drop\"`"
+                } else {
+                    ""
+                };
+                format!("{place}, feature {column} from 0: {value} is not a finite number{remedy}")
+            }
+        };
+        Err(self.fault(message))
+    }
+
+    /// An error unless there are features and records, not too many features, and as many values of every column as
+    /// rows of features. Values may be missing.
+    pub(super) fn check_shape(&self, records: &Records) -> Result<(), Fault> {
         if records.d == 0 {
             return Err(self.fault("there is no feature"));
         }
@@ -41,17 +64,7 @@ impl Dataset {
                 records.features.len() / records.d
             }
         };
-        self.check_lengths(records, count)?;
-        self.check_labels(records)?;
-        let fills = self.missing == Some(MissingValues::Mean) && records.sparse.is_none();
-        let wrong = records.find_value(|x| !(x.is_finite() || fills && x.is_nan()));
-        let Some(PlacedValue { row, column, value }) = wrong else { return Ok(()) };
-        let place = self.place_of_record(records, row);
-        let message = match records.names.get(column) {
-            Some(name) => format!("{place}, column `{}`: {value} is not finite", sanitised(name)),
-            None => format!("{place}, feature {column} from 0: {value} is not a finite number"),
-        };
-        Err(self.fault(message))
+        self.check_lengths(records, count)
     }
 
     /// An error unless there are rows of features, `n` of them, and the labels, the column of the split and the
@@ -111,12 +124,13 @@ impl Dataset {
             let Some(column) = column else { continue };
             if let Some(row) = column.missing().into_iter().position(|is_missing| is_missing) {
                 let place = self.place_of_record(records, row);
-                // The message for a table offers to drop the record, which no key does in other files.
-                return Err(self.fault(if records.names.is_empty() {
-                    format!("{place}: the {what} is missing")
+                // Files without names of columns have no column of this name.
+                let in_column = if records.names.is_empty() {
+                    place
                 } else {
-                    self.missing_label_message(&place, row, what, name, column)
-                }));
+                    format!("{place}, column `{}`", sanitised(name))
+                };
+                return Err(self.missing_label_fault(&in_column, row, what, column));
             }
             let infinite =
                 column.numbers().and_then(|all| all.iter().position(|x| x.is_infinite()));
@@ -129,29 +143,20 @@ impl Dataset {
         Ok(())
     }
 
-    /// The message that record number `row` of a table, which is at this place of the file, lacks its label, client or
-    /// mark, which no mean can replace, with what to do. `what` says which of the three it is, and `name` is the name
-    /// of its column.
-    fn missing_label_message(
-        &self,
-        place: &str,
-        row: usize,
-        what: &str,
-        name: &str,
-        column: &Column,
-    ) -> String {
+    /// The fault that record number `row` of the file lacks its label, client or mark, which no mean can replace, with
+    /// what to do. `place` says where in the file that is, and `what` which of the three it is.
+    fn missing_label_fault(&self, place: &str, row: usize, what: &str, column: &Column) -> Fault {
         let mark = mark_in_message(column, row);
-        let name = sanitised(name);
         let remedy = match self.missing {
             Some(MissingValues::Mean) => {
                 "`missing = \"mean\"` fills in features alone: fill this in, or remove the record, or write `missing = \"drop\"`"
             }
             _ => "fill it in, or remove the record, or write `missing = \"drop\"`",
         };
-        format!(
-            "{place}, column `{name}`: the {what} is missing{mark}; {remedy}{}",
+        self.fault(format!(
+            "{place}: the {what} is missing{mark}; {remedy}{}",
             self.mark_hint(&mark)
-        )
+        ))
     }
 }
 

@@ -140,15 +140,17 @@ impl Dataset {
     }
 
     /// The records without those that lack a feature, their label, their client or their mark of the test set, if
-    /// the settings drop such records; else all. `records` are all of the file, with dense features, as of a table.
+    /// the settings drop such records; else all. `records` are all of the file.
     ///
     /// # Errors
-    /// A mark of the test set that is neither yes nor no, also in a record that is dropped because it lacks another
+    /// Arrays of a file that differ in length, as [`check_shape`](Self::check_shape) says, where records are dropped. A
+    /// mark of the test set that is neither yes nor no, also in a record that is dropped because it lacks another
     /// value.
     pub(super) fn without_incomplete(&self, records: Records) -> Result<Records, Fault> {
         if self.missing != Some(MissingValues::Drop) {
             return Ok(records);
         }
+        self.check_shape(&records)?;
         if let Some(marks) = &records.marks {
             let is_missing = marks.missing();
             for row in (0..marks.len()).filter(|row| !is_missing[*row]) {
@@ -157,51 +159,82 @@ impl Dataset {
         }
         let columns = [Some(&records.labels), records.groups.as_ref(), records.marks.as_ref()];
         let missing: Vec<Vec<bool>> = columns.into_iter().flatten().map(Column::missing).collect();
+        let mut lacks_feature = vec![false; records.count()];
+        records.for_each_feature(|row, _, x| lacks_feature[row] |= x.is_nan());
         let mut whole = Vec::new();
-        for row in 0..records.labels.len() {
-            let features = &records.features[row * records.d..][..records.d];
-            let lacks_feature = features.iter().any(|x| x.is_nan());
-            if !lacks_feature && !missing.iter().any(|column| column[row]) {
+        for row in 0..records.count() {
+            if !lacks_feature[row] && !missing.iter().any(|column| column[row]) {
                 whole.push(row);
             }
         }
         Ok(records.take(&whole))
     }
 
-    /// Puts the mean of a feature where its value is missing, if the settings say so and features are stored dense. The
-    /// mean is over the records `own` that clients hold, also where it is put into a record of the test set.
+    /// Puts the mean of a feature where its value is missing, if the settings say so. The mean is over the records `own`
+    /// that clients hold, also where it is put into a record of the test set.
     ///
     /// # Errors
     /// A feature that has no value in any record of the clients.
     pub(super) fn fill_in_means(
         &self,
         own: &mut Records,
-        mut test: Option<&mut Records>,
+        test: Option<&mut Records>,
     ) -> Result<(), Fault> {
-        if self.missing != Some(MissingValues::Mean) || own.sparse.is_some() {
+        if self.missing != Some(MissingValues::Mean) {
             return Ok(());
         }
-        for j in 0..own.d {
-            let values = own.features.iter().skip(j).step_by(own.d);
-            let known: Vec<f64> = values.copied().filter(|x| !x.is_nan()).collect();
-            if known.is_empty() {
-                let name = own.names.get(j).map_or(j.to_string(), |name| sanitised(name));
-                return Err(self.fault(format!("no record of the clients has a value of `{name}`")));
+        // For each feature the sum of its known values and the number of records that lack it. Sums are in the order of
+        // records, to which numbers that are not stored add 0: they have the same bits with dense and sparse storage.
+        let mut sums = vec![0.0; own.d];
+        let mut missing = vec![0_usize; own.d];
+        own.for_each_feature(|_, j, x| {
+            if x.is_nan() {
+                missing[j] += 1;
+            } else {
+                sums[j] += x;
             }
-            let mean = known.iter().fold(0.0, |sum, x| sum + x) / known.len() as f64;
-            own.fill_feature(j, mean);
-            if let Some(test) = test.as_deref_mut() {
-                test.fill_feature(j, mean);
-            }
+        });
+        if let Some(j) = missing.iter().position(|lacking| *lacking == own.count()) {
+            let name = own.names.get(j).map_or(j.to_string(), |name| sanitised(name));
+            return Err(self.fault(format!("no record of the clients has a value of `{name}`")));
+        }
+        let known = missing.iter().map(|lacking| (own.count() - lacking) as f64);
+        let means: Vec<f64> = sums.iter().zip(known).map(|(sum, known)| sum / known).collect();
+        own.fill_features(&means);
+        if let Some(test) = test {
+            test.fill_features(&means);
         }
         Ok(())
     }
 }
 
 impl Records {
-    /// Puts a number where the value of feature j is missing.
-    fn fill_feature(&mut self, j: usize, mean: f64) {
-        self.values_of_feature(j).filter(|x| x.is_nan()).for_each(|x| *x = mean);
+    /// Calls a function with the row, the feature's number from 0 and the value of each feature, record by record; of
+    /// sparse records only with the stored values.
+    fn for_each_feature(&self, mut f: impl FnMut(usize, usize, f64)) {
+        match &self.sparse {
+            Some(rows) => {
+                for (row, features) in rows.iter().enumerate() {
+                    features.iter().for_each(|(j, x)| f(row, j, x));
+                }
+            }
+            None => {
+                for (place, x) in self.features.iter().enumerate() {
+                    f(place / self.d, place % self.d, *x);
+                }
+            }
+        }
+    }
+
+    /// Puts `means[j]` where the value of feature j is missing.
+    fn fill_features(&mut self, means: &[f64]) {
+        match &mut self.sparse {
+            Some(rows) => rows.map_stored(|j, x| if x.is_nan() { means[j] } else { x }),
+            None => {
+                let all = self.features.iter_mut().zip(means.iter().cycle());
+                all.filter(|(x, _)| x.is_nan()).for_each(|(x, mean)| *x = *mean);
+            }
+        }
     }
 }
 

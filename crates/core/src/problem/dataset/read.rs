@@ -85,7 +85,7 @@ impl Dataset {
         }
         let contents =
             files.open(&self.data_file()).map_err(|e| Fault::new("dataset.file", e.to_string()))?;
-        let records = match &*contents {
+        let all = match &*contents {
             Contents::Table(columns) => self.read_table(columns)?,
             Contents::Arrays(arrays) => {
                 let x = self.array_of_axes(arrays, "x", 2)?;
@@ -106,6 +106,7 @@ impl Dataset {
                 }
             }
         };
+        let records = self.without_incomplete(all)?;
         self.check_records(&records)?;
         Ok(records)
     }
@@ -274,20 +275,21 @@ impl Dataset {
         Ok(Records { groups, marks, ..self.bare_records(Vec::new(), d, features, labels) })
     }
 
-    /// An error if `label` or `features` is set for a file that has no named columns.
+    /// An error if `label`, `features` or `categorical` is set for a file that has no named columns.
     pub(super) fn refuse_column_names(&self, kind_of_file: &str) -> Result<(), Fault> {
         let key = if !is_label(&self.label) {
             "dataset.label"
         } else if !self.features.is_empty() {
             "dataset.features"
+        } else if !self.categorical.is_empty() {
+            "dataset.categorical"
         } else {
             return Ok(());
         };
         Err(Fault::new(key, format!("names columns, but {kind_of_file} has none; leave it out")))
     }
 
-    /// The records of a table, whose columns the settings name, without those that the settings drop because a value
-    /// is missing.
+    /// The records of a table, whose columns the settings name. A value that is missing is NaN.
     fn read_table(&self, columns: &[(String, Column)]) -> Result<Records, Fault> {
         let labels = self.find_column("dataset.label", &self.label, columns)?;
         let further =
@@ -319,8 +321,7 @@ impl Dataset {
             further.map(|column| column.map(|column| column.with_marks_read().into_owned()));
         let d = chosen.len();
         let feature_names: Vec<String> = chosen.into_iter().map(|(name, _)| name).collect();
-        let records = self.bare_records(feature_names, d, features, labels);
-        self.without_incomplete(Records { groups, marks, ..records })
+        Ok(Records { groups, marks, ..self.bare_records(feature_names, d, features, labels) })
     }
 
     /// The column of this name, which the setting `key` names; an error for this key if there is none.

@@ -59,8 +59,8 @@ pub struct Dataset {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(example = EXAMPLE_CATEGORICAL)]
     pub categorical: Vec<String>,
-    /// What is done where a value is missing (CSV, Parquet, `.npz` of columns): it is NaN, an empty
-    /// field of CSV, or one of the marks NA, N/A, nan, null, None, ?, -, ., #N/A, NaT and their usual
+    /// What is done where a value is missing: it is NaN or, in CSV, Parquet and `.npz` of columns, an
+    /// empty field or one of the marks NA, N/A, nan, null, None, ?, -, ., #N/A, NaT and their usual
     /// spellings. Without this key that is an error. A label, a client or a mark of the test set
     /// that is missing has no mean: only `"drop"` takes such a record.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -231,6 +231,78 @@ mod tests {
         assert_eq!(dense_test, [0.5, 0.0, 1.0, mean, 3.0, 1.0]);
     }
 
+    /// Values that are missing are treated alike in files without names of columns: the records that lack one are
+    /// dropped, or it is filled in with the same numbers as in a table, sparse or dense.
+    #[test]
+    fn missing_values_of_files_without_columns_are_dropped_or_filled_in() {
+        let nan = f64::NAN;
+        let a = vec![1.0, nan, 0.0, 4.5, 0.5];
+        let b = vec![2.0, 2.0, 0.0, nan, 3.0];
+        let y = vec![0.0, 1.0, 0.0, 1.0, 0.0];
+        let dense: Vec<f64> = a.iter().zip(&b).flat_map(|(a, b)| [*a, *b]).collect();
+        let features = SparseRows::from_dense(2, &dense);
+        let label = Array { shape: vec![5], data: y.clone() };
+        let others = BTreeMap::from([("y".to_owned(), label)]);
+        let x = Array { shape: vec![5, 2], data: dense };
+        let arrays = BTreeMap::from([("x".to_owned(), x), ("y".to_owned(), others["y"].clone())]);
+        let table = Contents::Table(vec![
+            ("a".into(), Column::Numbers(a)),
+            ("b".into(), Column::Numbers(b)),
+            ("label".into(), Column::Numbers(y.clone())),
+        ]);
+        let files = [
+            Contents::Arrays(arrays),
+            Contents::SparseArrays { features: features.clone(), others },
+            Contents::Records { labels: y, features },
+        ];
+        let read = |file: &Contents, missing, storage| {
+            let dataset = Dataset { missing, storage: Some(storage), ..dataset() };
+            let found = dataset.read_records(&Fixed(file.clone()), 1, FeatureForms::DenseOrSparse);
+            found.map(|(records, _)| records).map_err(|fault| fault.message)
+        };
+        for (missing, count) in [(MissingValues::Drop, 3), (MissingValues::Mean, 5)] {
+            let wanted = read(&table, Some(missing), Storage::Dense).unwrap();
+            assert_eq!(wanted.count(), count);
+            for file in &files {
+                let dense = read(file, Some(missing), Storage::Dense).unwrap();
+                assert_eq!((&dense.features, &dense.labels), (&wanted.features, &wanted.labels));
+                let sparse = read(file, Some(missing), Storage::Sparse).unwrap();
+                assert_eq!(sparse.sparse().unwrap().to_dense(), wanted.features);
+                assert_eq!(sparse.labels, wanted.labels);
+            }
+        }
+        for file in &files {
+            let said = read(file, None, Storage::Dense).map(|_| ()).unwrap_err();
+            assert!(said.contains("row 1, feature 0 from 0: NaN is not a finite number"), "{said}");
+            assert!(said.contains("or write `missing = \"mean\"` or `\"drop\"`"), "{said}");
+        }
+        // Arrays may differ in length, which is said before records are dropped.
+        let short = Array { shape: vec![4], data: vec![0.0; 4] };
+        let others = BTreeMap::from([("y".to_owned(), short)]);
+        let features = SparseRows::from_dense(2, &[1.0; 10]);
+        let uneven = Contents::SparseArrays { features, others };
+        let found = read(&uneven, Some(MissingValues::Drop), Storage::Sparse);
+        let said = found.map(|_| ()).unwrap_err();
+        assert!(said.contains("the features have 5 rows, the labels 4"), "{said}");
+    }
+
+    /// Categories are columns, which these files do not have.
+    #[test]
+    fn categories_of_files_without_columns_are_refused() {
+        let categorical = Dataset { categorical: vec!["a".into()], ..dataset() };
+        let said = stored(&categorical, 40).map(|_| ()).unwrap_err();
+        assert_eq!(
+            said,
+            "dataset.categorical: names columns, but a LIBSVM file has none; leave it out"
+        );
+        let y = Array { shape: vec![4], data: vec![0.0, 1.0, 0.0, 1.0] };
+        let x = Array { shape: vec![4, 9], data: rows(9).to_dense() };
+        let arrays = BTreeMap::from([("x".to_owned(), x), ("y".to_owned(), y)]);
+        let file = Fixed(Contents::Arrays(arrays));
+        let found = categorical.read_records(&file, 1, FeatureForms::Dense).map(|_| ());
+        assert_eq!(found.unwrap_err().key, "dataset.categorical");
+    }
+
     /// Every split gives clients and the test set the same records in both forms.
     #[test]
     fn dense_and_sparse_records_are_dealt_the_same() {

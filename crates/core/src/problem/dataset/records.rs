@@ -148,16 +148,22 @@ impl Records {
     /// The label of each record as a number, for a regression.
     ///
     /// # Errors
-    /// If one is not a finite number.
+    /// If one is not a finite number, or the file holds the labels as text.
     pub fn label_numbers(&self) -> Result<Vec<f64>, Fault> {
         let numbers = self.labels.numbers();
         if let Some(values) = numbers.filter(|values| values.iter().all(|x| x.is_finite())) {
             return Ok(values.into_owned());
         }
-        let first = (0..self.count())
+        let wrong = (0..self.count())
             .find(|row| !self.labels.text(*row).parse::<f64>().is_ok_and(f64::is_finite));
-        let value = sanitised(&self.labels.text(first.unwrap_or(0)));
-        let message = format!("{}: the label \"{value}\" is not a finite number", self.file);
+        let value = sanitised(&self.labels.text(wrong.unwrap_or(0)));
+        let message = match wrong {
+            Some(_) => format!("{}: the label \"{value}\" is not a finite number", self.file),
+            None => format!(
+                "{}: the labels are numbers as text, such as \"{value}\"; convert them to a column of numbers",
+                self.file
+            ),
+        };
         Err(Fault::new("dataset.label", message))
     }
 }

@@ -382,3 +382,26 @@ fn numbers_as_text_are_named() {
     let said = said(&dataset(Split::Iid), Contents::Table(columns));
     assert!(said.contains("such as \"1.5\" in row 0"), "{said}");
 }
+
+/// Least squares need labels that are numbers. Labels that a file holds as text are refused with what to do, and other
+/// texts by name.
+#[test]
+fn labels_as_text_are_named() {
+    for (first, message) in [
+        (
+            "0.5",
+            "the labels are numbers as text, such as \"0.5\"; convert them to a column of numbers",
+        ),
+        ("inf", "the label \"inf\" is not a finite number"),
+        ("red", "the label \"red\" is not a finite number"),
+    ] {
+        let Contents::Table(mut columns) = table() else { unreachable!() };
+        let mut labels = vec!["0.5".to_owned(); 60];
+        labels[0] = first.to_owned();
+        columns[1].1 = Column::Text(labels);
+        let files = Fixed(Contents::Table(columns));
+        let fault = squares(dataset(Split::Iid)).build(1, &files).err().unwrap();
+        assert_eq!(fault.key, "dataset.label");
+        assert!(fault.message.contains(message), "{}", fault.message);
+    }
+}

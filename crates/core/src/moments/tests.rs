@@ -12,7 +12,7 @@ use crate::problem::td::Noise;
 use crate::sample;
 use crate::sources::StatedAlgorithm::{FedAvg, RichardsonRomberg, Scaffold};
 use crate::theory::bounds::{Constants, PublishedRun};
-use crate::theory::expansion::{Expansion, closure};
+use crate::theory::expansion::{Expansion, LocalSteps, VariateSource, closure};
 use crate::theory::linear::RoundMap;
 
 const NONE: Variates = Variates::None;
@@ -125,14 +125,16 @@ fn the_first_order_follows_unequal_shares() {
     let (found, _) = ExactMoments::new(&facts, &model).unwrap().stationary().unwrap();
     let corrected = true;
     let printed = true;
-    let bias = expansion.bias(step, steps as f64, !corrected).unwrap();
+    let local_steps = LocalSteps::Fixed(steps);
+    let bias = expansion.bias(step, local_steps, !corrected).unwrap();
     let size = libm::sqrt(crate::kernel::dot(&found.mean, &found.mean));
     assert!(sample::distance(&bias, &found.mean) < 2e-3 * size, "{bias:?} {:?}", found.mean);
-    let blocks = expansion.blocks(&facts, step, steps as f64, !corrected, !printed).unwrap();
+    let blocks = expansion.blocks(&facts, step, local_steps, None, !printed).unwrap();
     let ratio = blocks.theta.trace() / found.covariance.trace();
     assert!((ratio - 1.0).abs() < 2e-3, "{ratio}");
-    assert!(expansion.blocks(&facts, step, 5.0, corrected, !printed).is_none());
-    assert!(expansion.next(step, 5.0, !corrected).is_none());
+    let variates = Some(VariateSource::Ends);
+    assert!(expansion.blocks(&facts, step, local_steps, variates, !printed).is_none());
+    assert!(expansion.next(step, local_steps, !corrected).is_none());
     let mut part = one_run(NONE, step, steps, None);
     part[0].terms.cohort = Some(2);
     assert!(ExactMoments::new(&facts, &part).is_err());
@@ -160,7 +162,7 @@ fn the_closure_meets_the_first_order_for_unequal_shares() {
         let model = one_run(correction, step, steps, None);
         let (moments, blocks) = ExactMoments::new(&twin, &model).unwrap().stationary().unwrap();
         let closed = closure(&curved, &moments, &blocks, step, steps, corrected).unwrap();
-        let first = expansion.bias(step, steps as f64, corrected).unwrap();
+        let first = expansion.bias(step, LocalSteps::Fixed(steps), corrected).unwrap();
         let off = sample::distance(&closed, &first);
         let size = sample::distance(&first, &[0.0; 3]);
         assert!(size > 1e-7 && off < 0.01 * size, "{correction:?}, {steps}: {closed:?} {first:?}");

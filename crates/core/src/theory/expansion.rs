@@ -14,10 +14,9 @@ use crate::linalg::{Matrix, Singular, solve, solve_lyapunov, solve_rows};
 use crate::problem::{Facts, by_distribution};
 
 /// The terms of the expansions of an instance, all at θ*, from which [`Expansion::bias`] and the other functions
-/// predict biases and covariances for each step size γ and number H of local steps. The predictions are for runs with
-/// independent draws in which all clients take part, each with H plain local steps of the constant size γ on one draw,
-/// and the server takes their mean. Callers check this. Under a coin they give the mean number of local steps as H, for
-/// which the [`Expansion::blocks`] of control variates are not derived.
+/// predict biases and covariances for each step size γ and [`LocalSteps`]. The predictions are for runs with independent
+/// draws in which all clients take part, each with plain local steps of the constant size γ on one draw, and the server
+/// takes their mean. Callers check this.
 pub struct Expansion {
     clients: usize,
     equal_shares: bool,
@@ -34,6 +33,69 @@ pub struct Expansion {
     /// A⁻¹ ∇³f(θ*)[C], d numbers, for the clients' own variance within a round ([`Expansion::next`]); `None`
     /// if third derivatives are not known.
     pub within: Option<Vec<f64>>,
+}
+
+/// How many local steps a round has.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum LocalSteps {
+    /// H, the same number in every round.
+    Fixed(u64),
+    /// A random number: after each local step one coin for all clients ends the round with this probability p.
+    Coin(f64),
+}
+
+impl LocalSteps {
+    /// The mean number of local steps of a round: H or, under a coin, 1/p.
+    pub fn mean(self) -> f64 {
+        match self {
+            Self::Fixed(steps) => steps as f64,
+            Self::Coin(p) => 1.0 / p,
+        }
+    }
+
+    /// The mean, over all local steps of all rounds, of the number h of local steps of the round before it: (H − 1)/2.
+    /// Under a coin it is (1 − p)/p, since step number h is taken with probability (1 − p)^h.
+    fn mean_before(self) -> f64 {
+        match self {
+            Self::Fixed(steps) => (steps as f64 - 1.0) / 2.0,
+            Self::Coin(p) => (1.0 - p) / p,
+        }
+    }
+
+    /// The number m in Cov(ξ_c, ξ_c) = ((1 − 2/N) C_c + C/N)/m, to leading order. It is H, since a variate is the mean of
+    /// H draws. Under a coin, ξ_c ← (1 − pK) ξ_c − p Σ (ε_c − ε̄) over the K draws of a round, with E (1 − pK)² = 1 − p:
+    /// the covariance is V = (1 − p) V + p ((1 − 2/N) C_c + C/N), so that m is 1 for every p.
+    fn draws_of_variate(self) -> f64 {
+        match self {
+            Self::Fixed(steps) => steps as f64,
+            Self::Coin(_) => 1.0,
+        }
+    }
+
+    /// The variance of a client around the start of its round, as a multiple of γ² (1 − 1/N) C and as a mean over all
+    /// local steps: the mean of h and, if the client is `corrected` by a control variate, also that of h²/m with m =
+    /// [`draws_of_variate`](Self::draws_of_variate). The mean of h² is (H − 1)(2H − 1)/6 or, under a coin,
+    /// (1 − p)(2 − p)/p².
+    pub(crate) fn variance_within(self, corrected: bool) -> f64 {
+        let variates = match self {
+            _ if !corrected => 0.0,
+            Self::Fixed(steps) => {
+                let h = steps as f64;
+                (h - 1.0) * (2.0 * h - 1.0) / (6.0 * h)
+            }
+            Self::Coin(p) => (1.0 - p) * (2.0 - p) / (p * p),
+        };
+        self.mean_before() + variates
+    }
+}
+
+/// How control variates that clients keep between rounds learn (Karimireddy et al. 2020, options I and II).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum VariateSource {
+    /// From H further draws at θ_t, which move no client (option I).
+    FurtherDraws,
+    /// From the ends of the clients' local steps (option II, and under a coin).
+    Ends,
 }
 
 /// N⁻¹ Σ w_c M_c over all clients, d × d, with w_c = `weight(c)` and M_c = `matrix(c)`, which depends on the
@@ -127,11 +189,11 @@ impl Expansion {
 
     /// The bias θ̄ − θ* of θ̄ = lim E θ_t to first order in γ = `step`, d numbers:
     /// (γ(H − 1)/2) b_h − (γ/2N) A⁻¹∇³f[**A**C] (RR Thm 4 as corrected), without the first term if clients are
-    /// `corrected` by control variates. `None` if third derivatives are not known.
-    pub fn bias(&self, step: f64, local_steps: f64, corrected: bool) -> Option<Vec<f64>> {
+    /// `corrected` by control variates. Under a coin, (H − 1)/2 is (1 − p)/p. `None` if third derivatives are not known.
+    pub fn bias(&self, step: f64, local_steps: LocalSteps, corrected: bool) -> Option<Vec<f64>> {
         let mut bias = vec![0.0; self.heterogeneity.len()];
         if !corrected {
-            axpy(0.5 * step * (local_steps - 1.0), &self.heterogeneity, &mut bias);
+            axpy(step * local_steps.mean_before(), &self.heterogeneity, &mut bias);
         }
         let scale = -0.5 * step / self.clients as f64;
         axpy(scale, self.stochasticity.as_ref()?, &mut bias);
@@ -153,15 +215,13 @@ impl Expansion {
     /// The term of order γ² that is added to [`Expansion::bias`] for the prediction of second order, d numbers: the
     /// part of that order that is not divided by N, from the clients' own variance within a round. It is
     /// −½ A⁻¹∇³f[γ² w (1 − 1/N) C] with w = (H − 1)/2, and with (H − 1)(2H − 1)/(6H) added to w if clients are
-    /// `corrected` by control variates, whose noise moves the client too. `None` for unequal shares, and without
-    /// third derivatives.
-    pub fn next(&self, step: f64, local_steps: f64, corrected: bool) -> Option<Vec<f64>> {
+    /// `corrected` by control variates, whose noise moves the client too. Under a coin w is (1 − p)/p, and
+    /// 2(1 − p)/p² with control variates. `None` for unequal shares, and without third derivatives.
+    pub fn next(&self, step: f64, local_steps: LocalSteps, corrected: bool) -> Option<Vec<f64>> {
         if !self.equal_shares {
             return None;
         }
-        let h = local_steps;
-        let variates = if corrected { (h - 1.0) * (2.0 * h - 1.0) / (6.0 * h) } else { 0.0 };
-        let weight = (h - 1.0) / 2.0 + variates;
+        let weight = local_steps.variance_within(corrected);
         let scale = -0.5 * step * step * weight * (1.0 - 1.0 / self.clients as f64);
         Some(self.within.as_ref()?.iter().map(|x| scale * x).collect())
     }
@@ -175,26 +235,28 @@ impl Expansion {
     }
 
     /// The stationary covariances to first order in γ = `step` (SLIDES, "Expansion of Covariance"): Cov θ =
-    /// (γ/N) **A**C. If clients are `corrected` by control variates ξ_c, with a fixed number H of local steps, also
+    /// (γ/N) **A**C. If clients have control variates ξ_c, also
     /// Cov(θ, ξ_c) = ∓(γ/N) **A**C (H_c − A) + (γ/N)(C_c − C),
     /// Cov(ξ_c, ξ_c) = ((1 − 2/N) C_c + C/N)/H and
     /// Cov(ξ_c, ξ_c') = (C − C_c − C_c')/(NH) of each client c and the client c' after it. The sign is minus; with
-    /// `printed` it is the plus that SLIDES prints. `None` with control variates if shares are unequal. `facts` must be
-    /// the instance of the expansion. To this order covariances are second moments around θ*, whose difference is the
-    /// square of the bias.
+    /// `printed` it is the plus that SLIDES prints. Under a coin the last two are not divided by H: the variates average
+    /// no more than the noise of one step, and Cov(θ, ξ_c) is the same, since θ and ξ_c learn from the same draws. The
+    /// last term of Cov(θ, ξ_c) is 0 with variates from further draws, which θ does not see. `None` with control
+    /// variates if shares are unequal. `facts` must be the instance of the expansion. To this order covariances are
+    /// second moments around θ*, whose difference is the square of the bias.
     pub fn blocks(
         &self,
         facts: &dyn Facts,
         step: f64,
-        local_steps: f64,
-        corrected: bool,
+        local_steps: LocalSteps,
+        variates: Option<VariateSource>,
         printed: bool,
     ) -> Option<CovarianceBlocks> {
-        if corrected && !self.equal_shares {
+        if variates.is_some() && !self.equal_shares {
             return None;
         }
         let n = self.clients;
-        let h = local_steps;
+        let draws = local_steps.draws_of_variate();
         let share = 1.0 / n as f64;
         let theta = self.spread.scaled(step * share);
         let sign = if printed { 1.0 } else { -1.0 };
@@ -204,17 +266,19 @@ impl Expansion {
             variate: Vec::new(),
             variate_pair: Vec::new(),
         };
-        let corrected_clients = if corrected { n } else { 0 };
+        let corrected_clients = if variates.is_some() { n } else { 0 };
         for c in 0..corrected_clients {
             let noise = facts.noise_covariance(c);
             let apart = facts.jacobian(c).plus(-1.0, &self.mean).transpose();
             let mut cross = self.spread.times(&apart).scaled(sign * step * share);
-            cross.add(step * share, &noise.plus(-1.0, &self.noise));
+            if variates == Some(VariateSource::Ends) {
+                cross.add(step * share, &noise.plus(-1.0, &self.noise));
+            }
             blocks.theta_variate.push(cross);
-            let own = noise.scaled((1.0 - 2.0 * share) / h).plus(share / h, &self.noise);
+            let own = noise.scaled((1.0 - 2.0 * share) / draws).plus(share / draws, &self.noise);
             blocks.variate.push(own);
             let of_both = noise.plus(1.0, &facts.noise_covariance((c + 1) % n));
-            blocks.variate_pair.push(self.noise.plus(-1.0, &of_both).scaled(share / h));
+            blocks.variate_pair.push(self.noise.plus(-1.0, &of_both).scaled(share / draws));
         }
         Some(blocks)
     }

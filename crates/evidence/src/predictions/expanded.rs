@@ -5,12 +5,12 @@ use super::refused::Computation;
 use super::theory::{Theory, single_scenario};
 use super::uniform::UniformTerms;
 use exactfed_core::algorithm::{Average, Component};
-use exactfed_core::federated::{Schedule, Terms};
+use exactfed_core::federated::{Clock, Schedule, Terms};
 use exactfed_core::kernel::axpy;
 use exactfed_core::moments::{self, ExactMoments};
 use exactfed_core::problem::Facts;
 use exactfed_core::theory::bounds::richardson_romberg;
-use exactfed_core::theory::expansion::{self, Expansion};
+use exactfed_core::theory::expansion::{self, Expansion, LocalSteps};
 use exactfed_runner::manifest::{Prediction, Quantity};
 use exactfed_runner::runner::predict::{self, AveragedOver};
 use exactfed_runner::runner::{Prepared, Scenario};
@@ -34,7 +34,12 @@ impl Theory<'_> {
         // Step sizes may fall.
         let uniform = UniformTerms::new(&Terms { decay: None, ..terms.clone() })?;
         let expansion = self.expansion(prepared, single_scenario(prepared)?)?;
-        let one = expansion.clt_trace().ok()? / uniform.local_steps;
+        // An estimate is taken after each round, which is a fixed number of local steps by the clock of steps.
+        let steps_of_round = match terms.schedule {
+            Schedule::Bernoulli { clock: Clock::Steps, .. } => terms.most_steps() as f64,
+            Schedule::Every | Schedule::Bernoulli { .. } => uniform.local_steps.mean(),
+        };
+        let one = expansion.clt_trace().ok()? / steps_of_round;
         Some(
             prepared
                 .recorded
@@ -71,8 +76,9 @@ impl Theory<'_> {
         let expansion = self.expansion(prepared, scenario)?;
         let components = prepared.cell.identity.algorithm.components();
         for (place, component) in components.iter().enumerate() {
-            let UniformTerms { step_size: step, local_steps: steps, corrected } =
-                UniformTerms::new(&component.terms)?;
+            let uniform = UniformTerms::new(&component.terms)?;
+            let UniformTerms { step_size: step, local_steps: steps, .. } = uniform;
+            let corrected = uniform.is_corrected();
             let one = match by {
                 Prediction::FirstOrder => expansion.bias(step, steps, corrected)?,
                 // RR, first version, Table 1: both signs the other way round.
@@ -103,11 +109,9 @@ impl Theory<'_> {
         place: usize,
         component: &Component,
     ) -> Option<Vec<f64>> {
-        let UniformTerms { step_size: step, local_steps: steps, corrected } =
-            UniformTerms::new(&component.terms)?;
-        if component.terms.schedule != Schedule::Every {
-            return None;
-        }
+        let uniform = UniformTerms::new(&component.terms)?;
+        let LocalSteps::Fixed(steps) = uniform.local_steps else { return None };
+        let step = uniform.step_size;
         let facts: &dyn Facts = &*scenario.instance;
         let twin: &dyn Facts = match &scenario.twin {
             Some((twin, _)) => &**twin,
@@ -118,11 +122,10 @@ impl Theory<'_> {
         let alone = [Component { weight: 1.0, ..components[place].clone() }];
         let exact = ExactMoments::new(twin, &alone).ok()?;
         self.refused.permit(prepared, Computation::Closure, || {
-            moments::stationary_effort(twin, &alone)
-                + expansion::closure_effort(facts, steps as u64)
+            moments::stationary_effort(twin, &alone) + expansion::closure_effort(facts, steps)
         })?;
         let (moments, blocks) = exact.stationary().ok()?;
-        expansion::closure(facts, &moments, &blocks, step, steps as u64, corrected)
+        expansion::closure(facts, &moments, &blocks, step, steps, uniform.is_corrected())
     }
 
     /// The terms of expansions in the step size on an instance, which cells with this instance share; `None` if draws
@@ -155,7 +158,7 @@ impl Theory<'_> {
         let components = prepared.cell.identity.algorithm.components();
         let uniform = UniformTerms::new(&components[0].terms)?;
         let expansion = self.expansion(prepared, single_scenario(prepared)?)?;
-        Some(expansion.reach(uniform.step_size, uniform.local_steps))
+        Some(expansion.reach(uniform.step_size, uniform.local_steps.mean()))
     }
 }
 
@@ -165,7 +168,7 @@ fn proposition_2(prepared: &Prepared<'_>, facts: &dyn Facts, by: Prediction) -> 
     let components = prepared.cell.identity.algorithm.components();
     let [Component { terms, .. }] = components.as_slice() else { return None };
     let uniform = UniformTerms::new(terms)?;
-    if uniform.corrected || terms.schedule != Schedule::Every {
+    if uniform.is_corrected() || terms.schedule != Schedule::Every {
         return None;
     }
     let printed = by != Prediction::RrIdentity;

@@ -11,7 +11,7 @@ use exactfed_core::problem::Facts;
 use exactfed_core::theory::bounds::{self, Bound, Bounded, Constants};
 use exactfed_core::theory::effort::{Effort, MOST_BYTES};
 use exactfed_core::theory::exact::{CovarianceBlocks, Moments};
-use exactfed_core::theory::expansion::Expansion;
+use exactfed_core::theory::expansion::{Expansion, LocalSteps};
 use exactfed_core::theory::heterogeneity::Measures;
 use exactfed_core::theory::markov::{self, TrajectoryMoments};
 use exactfed_runner::manifest::{Prediction, Quantity, TimeAverage};
@@ -197,9 +197,8 @@ impl<'a> Theory<'a> {
 
     /// (1 − γμ)^{Ht}‖θ_0 − θ*‖² at each recorded round: RR's bound on the squared distance of two runs on the same
     /// draws (Propositions 1 and 3). SLIDES prints the square of the factor ([`Prediction::ContractionPrinted`]).
-    /// `None` unless clients have equal weights and take the same number of plain local steps of constant size, in a
-    /// cell with one instance whose μ is known. Under a coin H is 1/p rounded down, and of several runs the first one
-    /// counts. It is not checked whether γ is as small as the bound needs.
+    /// `None` unless clients have equal weights and take the same number of plain local steps of constant size, which
+    /// a coin does not decide.
     fn contraction(&self, prepared: &Prepared<'_>, by: Prediction) -> Option<Vec<f64>> {
         let scenario = single_scenario(prepared)?;
         let facts: &dyn Facts = &*scenario.instance;
@@ -208,6 +207,7 @@ impl<'a> Theory<'a> {
         }
         let components = prepared.cell.identity.algorithm.components();
         let UniformTerms { step_size, local_steps, .. } = UniformTerms::new(&components[0].terms)?;
+        let LocalSteps::Fixed(local_steps) = local_steps else { return None };
         self.refused.permit(prepared, Computation::Measures, || Measures::effort(facts))?;
         let mu = Measures::new(facts)?.least_mu();
         let start = squared_distance(&scenario.start, facts.optimum());
@@ -217,7 +217,7 @@ impl<'a> Theory<'a> {
                 .recorded
                 .iter()
                 .map(|t: &u64| {
-                    let shrunk = bounds::contraction(mu, step_size, local_steps as u64, *t);
+                    let shrunk = bounds::contraction(mu, step_size, local_steps, *t);
                     start * libm::pow(shrunk, power)
                 })
                 .collect(),
@@ -265,13 +265,13 @@ impl<'a> Theory<'a> {
                 let terms = self.expansion(prepared, scenario)?;
                 let components = prepared.cell.identity.algorithm.components();
                 let [Component { terms: run, .. }] = components.as_slice() else { return None };
-                let UniformTerms { step_size, local_steps, corrected } = UniformTerms::new(run)?;
+                let UniformTerms { step_size, local_steps, variates } = UniformTerms::new(run)?;
                 let printed = by == Prediction::FirstOrderPrinted;
                 let facts: &dyn Facts = &*scenario.instance;
                 self.refused.permit(prepared, Computation::Expansion, || {
-                    Expansion::blocks_effort(facts, corrected)
+                    Expansion::blocks_effort(facts, variates.is_some())
                 })?;
-                terms.blocks(facts, step_size, local_steps, corrected, printed)?
+                terms.blocks(facts, step_size, local_steps, variates, printed)?
             }
             _ => return None,
         };

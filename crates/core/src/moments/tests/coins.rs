@@ -2,11 +2,11 @@
 
 use super::*;
 
-/// E‖θ_t − θ*‖² of two clients in one dimension under a coin of probability p after each of some rounds, from a θ_0 at
-/// distance 1 of θ*. For each number of local steps the second moments after so many steps, weighted by the number's
-/// probability, are added up. The state is (e_1, e_2, w_1, w_2), with e_k = θ_k − θ* and the correction w_k, which is 0
-/// at first.
-fn under_a_coin(a: f64, noise: f64, tau: f64, gamma: f64, p: f64, rounds: usize) -> Vec<f64> {
+/// The second moments of the state of two clients in one dimension under a coin of probability p after each of some
+/// rounds, from a θ_0 at distance 1 of θ*. For each number of local steps the second moments after so many steps,
+/// weighted by the number's probability, are added up. The state is (e_1, e_2, w_1, w_2), with e_k = θ_k − θ* and the
+/// correction w_k, which is 0 at first.
+fn under_a_coin(a: f64, noise: f64, tau: f64, gamma: f64, p: f64, rounds: usize) -> Vec<Matrix> {
     let mut state = Matrix::zeros(4, 4);
     (0..4).for_each(|k| state[(k / 2, k % 2)] = 1.0);
     let step = Matrix::from_fn(4, 4, |i, j| match (i, j) {
@@ -19,7 +19,7 @@ fn under_a_coin(a: f64, noise: f64, tau: f64, gamma: f64, p: f64, rounds: usize)
         (2 | 3, 0 | 1) => p / gamma * (f64::from(u8::from(i == j + 2)) - 0.5),
         _ => f64::from(u8::from(i == j)),
     });
-    let mut errors = Vec::new();
+    let mut states = Vec::new();
     for _ in 0..rounds {
         let mut sum = Matrix::zeros(4, 4);
         let mut weight = p;
@@ -33,9 +33,9 @@ fn under_a_coin(a: f64, noise: f64, tau: f64, gamma: f64, p: f64, rounds: usize)
             state = next;
         }
         state = meet.times(&sum).times_transposed(&meet);
-        errors.push(state[(0, 0)]);
+        states.push(state.clone());
     }
-    errors
+    states
 }
 
 /// Under a coin local steps may expand. With one client the radius is p a/(1 − (1 − p) a), a the factor of
@@ -107,8 +107,68 @@ fn expanding_steps_of_two_clients_are_summed() {
         let found = exact.at_rounds(&start, &[1, 2, 3, 4], None).unwrap();
         let wanted = under_a_coin(a, noise, tau, gamma, p, 4);
         for (found, wanted) in found.iter().zip(wanted) {
+            let wanted = wanted[(0, 0)];
             let ratio = found.sq_error / wanted;
             assert!((ratio - 1.0).abs() < 1e-10, "{gamma} {p}: {} {wanted}", found.sq_error);
         }
+    }
+}
+
+/// As γ → 0 the covariances of control variates under a coin are those of one draw, whatever its probability is, and are
+/// not divided by 1/p.
+#[test]
+fn variates_under_a_coin_have_the_covariance_of_one_draw() {
+    let a = 1.0;
+    let noise = 0.5;
+    let gamma = 1e-5;
+    let facts = scalar(2, a, noise, 0.0);
+    let expansion = Expansion::new(&facts).unwrap();
+    let variates = Some(VariateSource::Ends);
+    let printed = true;
+    for p in [0.25, 0.8] {
+        let local_steps = LocalSteps::Coin(p);
+        let first = expansion.blocks(&facts, gamma, local_steps, variates, !printed).unwrap();
+        // Both clients have one curvature, so that the variates come to rest long before θ does.
+        let state = under_a_coin(a, noise, 0.0, gamma, p, 200).pop().unwrap();
+        for (found, wanted) in [
+            (state[(2, 2)], first.variate[0][(0, 0)]),
+            (state[(2, 3)], first.variate_pair[0][(0, 0)]),
+        ] {
+            assert!((found / wanted - 1.0).abs() < 1e-2, "{p}: {found} {wanted}");
+        }
+    }
+}
+
+/// The mean over the local steps under a coin of the variance of a client around the start of its round, taken step by
+/// step, is what the expansion's second order has, up to 1/N.
+#[test]
+fn the_variance_within_a_round_under_a_coin_is_that_of_the_expansion() {
+    let clients = 1000.0;
+    let gamma = 1e-6;
+    let a = 0.8;
+    let noise = 0.25;
+    let variate = noise * (1.0 - 1.0 / clients);
+    let corrected = true;
+    for p in [0.25_f64, 0.6] {
+        // E e² and E e ξ after h local steps, with e the distance from the start of the round.
+        let mut square = 0.0;
+        let mut cross = 0.0;
+        let mut mean = 0.0;
+        let mut mean_without_variates = 0.0;
+        let mut weight = p;
+        for h in 0..400 {
+            mean += weight * square;
+            mean_without_variates += weight * f64::from(h) * gamma * gamma * noise;
+            let one = 1.0 - gamma * a;
+            square =
+                one * one * square - 2.0 * gamma * one * cross + gamma * gamma * (variate + noise);
+            cross = one * cross - gamma * variate;
+            weight *= 1.0 - p;
+        }
+        let unit = gamma * gamma * noise * (1.0 - 1.0 / clients);
+        let ratio = mean / (unit * LocalSteps::Coin(p).variance_within(corrected));
+        assert!((ratio - 1.0).abs() < 0.01, "{p}: {ratio}");
+        let plain = unit * LocalSteps::Coin(p).variance_within(!corrected);
+        assert!((mean_without_variates / plain - 1.0).abs() < 0.01, "{p}");
     }
 }

@@ -37,8 +37,8 @@ pub struct Instances {
     pub without_optimum: bool,
     /// What a reader should know of the columns of data files, a sentence each.
     pub remarks: Vec<String>,
-    /// How many measures and drifts are not computed because they would take too long, and the largest cost of one;
-    /// `None` if all are computed.
+    /// How many measures and drifts are not computed because they would take too long, and the largest cost of one by
+    /// itself, which fits where only the computed ones have left too little; `None` if all are computed.
     pub not_computed: Option<(usize, Effort)>,
 }
 
@@ -47,8 +47,15 @@ impl Instances {
     pub fn not_computed(&self) -> Option<String> {
         let (count, most) = self.not_computed?;
         let entries = if count == 1 { "entry" } else { "entries" };
+        // An effort that fits names no number.
+        let cost = if most.fits() {
+            let products = most.products;
+            format!("about {products:.0e} products, more than the computed entries leave")
+        } else {
+            most.to_string()
+        };
         Some(format!(
-            "{count} {entries} of the table on heterogeneity, the largest of which would take {most}."
+            "{count} {entries} of the table on heterogeneity, the largest of which would take {cost}."
         ))
     }
 }
@@ -158,8 +165,8 @@ pub fn instances(
 struct CostBudget {
     /// The multiplications of what was allowed so far.
     products: f64,
-    /// How many computations were not allowed, and the largest cost that one of them would have led to, with the
-    /// multiplications of what had been allowed before; `None` if all were allowed.
+    /// How many computations were not allowed, and the largest cost of one of them by itself; `None` if all were
+    /// allowed.
     refused: Option<(usize, Effort)>,
 }
 
@@ -173,7 +180,7 @@ impl CostBudget {
             return true;
         }
         let (count, most) = self.refused.unwrap_or_default();
-        self.refused = Some((count + 1, most.most(all)));
+        self.refused = Some((count + 1, most.most(cost)));
         false
     }
 }
@@ -246,4 +253,31 @@ fn problem_name(p: &Prepared<'_>) -> String {
     }
     let parts: Vec<String> = settings.iter().map(|(name, value)| pretty(name, value)).collect();
     parts.join(", ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use exactfed_core::theory::effort::MOST_PRODUCTS;
+
+    /// The sentence of a page on what a budget refuses of these numbers of products, in this order.
+    fn sentence(products: &[f64]) -> Option<String> {
+        let mut budget = CostBudget::default();
+        for part in products {
+            budget.allows(Effort::new(part * MOST_PRODUCTS, 1.0));
+        }
+        Instances { not_computed: budget.refused, ..Instances::default() }.not_computed()
+    }
+
+    #[test]
+    fn the_cost_of_a_refused_entry_is_its_own() {
+        assert_eq!(sentence(&[0.5, 0.5]), None);
+        // The first entry leaves a tenth, in which only the last one fits.
+        let left = sentence(&[0.9, 0.25, 0.2, 0.1]).unwrap();
+        let expected = "2 entries of the table on heterogeneity, the largest of which would take about 1e10 products, more than the computed entries leave.";
+        assert_eq!(left, expected);
+        let beyond = sentence(&[0.9, 5.0]).unwrap();
+        let expected = "1 entry of the table on heterogeneity, the largest of which would take about 2e11 products.";
+        assert_eq!(beyond, expected);
+    }
 }

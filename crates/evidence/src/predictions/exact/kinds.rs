@@ -173,18 +173,18 @@ pub static KINDS: &[ValueKind] = &[
         .meaning("θ*, the zero of the mean of the clients' mean fields"),
     value("optimum_error", Bounded, Found(&[], |k| Some(vec![k.facts.optimum_error()?])))
         .meaning("a bound on the distance of `optimum` from θ*, with all rounding errors"),
-    value("shares", Always, Found(&[N], |k| k.of_clients(|c| vec![k.facts.share(c)])))
+    value("shares", Always, Found(&[N], |k| Some(k.shares())))
         .meaning("π_c, the weight of each client in every mean; their sum is 1"),
     value(
         "client_optima",
         Small,
-        Found(&[N, D], |k| k.of_clients(|c| k.facts.local_optimum(c).to_vec())),
+        Found(&[N, D], |k| k.vectors_of_clients(|c| k.facts.local_optimum(c).to_vec())),
     )
     .meaning("θ_c*, the zero of each client's mean field"),
     value(
         "client_fields",
         Small,
-        Found(&[N, D], |k| k.of_clients(|c| k.facts.field_at_optimum(c))),
+        Found(&[N, D], |k| k.vectors_of_clients(|c| k.facts.field_at_optimum(c))),
     )
     .meaning("F̄_c(θ*), each client's mean field at θ*"),
     value("start", Always, Found(&[D], |k| Some(k.scenario.start.clone()))).meaning("θ_0"),
@@ -302,3 +302,80 @@ pub static KINDS: &[ValueKind] = &[
     value("contraction_printed", Convex, Curve(Quantity::SqCoupling, By::ContractionPrinted))
         .meaning("(1 − γμ)^{2Ht} ‖θ_0 − θ*‖², as SLIDES prints it"),
 ];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::simulated;
+    use exactfed_core::linalg::Matrix;
+    use exactfed_core::problem::Facts;
+    use exactfed_runner::runner::prepare;
+
+    /// An instance with clients of equal weight whose vectors have 2·10⁷ entries together.
+    struct ManyClients;
+
+    impl Facts for ManyClients {
+        fn dim(&self) -> usize {
+            1000
+        }
+        fn clients(&self) -> usize {
+            20_000
+        }
+        fn linear(&self) -> bool {
+            unreachable!()
+        }
+        fn optimum(&self) -> &[f64] {
+            unreachable!()
+        }
+        fn local_optimum(&self, _: usize) -> &[f64] {
+            unreachable!()
+        }
+        fn mean_field(&self, _: usize, _: &[f64], _: &mut [f64]) {
+            unreachable!()
+        }
+        fn jacobian(&self, _: usize) -> Matrix {
+            unreachable!()
+        }
+        fn noise_covariance(&self, _: usize) -> Matrix {
+            unreachable!()
+        }
+    }
+
+    /// The number of entries of each value with an entry or a vector for each client, by the name of its kind; `None`
+    /// if the value is not known.
+    fn lengths(known: &KnownCell<'_>) -> Vec<(&'static str, Option<usize>)> {
+        let mut lengths = Vec::new();
+        for kind in KINDS {
+            let ValueSource::Found(axes, find) = kind.how else { continue };
+            if axes.first() == Some(&N) {
+                lengths.push((kind.name, find(known).map(|numbers| numbers.len())));
+            }
+        }
+        lengths
+    }
+
+    #[test]
+    fn weights_are_known_where_vectors_of_clients_are_too_many() {
+        let manifest = r#"
+title = "t"
+seed = 5
+problem.quadratic = { dimension = 2, clients = 3, spectrum = { from = 0.5, to = 1.0 } }
+budget.rounds = 1
+record.every = 1
+[[algorithm.fedavg]]
+step-size = 0.1
+local-steps = 1
+"#;
+        let plan = simulated::plan(manifest.into());
+        let mut prepared = prepare(&plan.folder(), &[&plan.cells[0]]).unwrap();
+        let alone = [prepared.remove(0)];
+        let few = KnownCell::new(&alone);
+        let expected =
+            [("shares", Some(3)), ("client_optima", Some(6)), ("client_fields", Some(6))];
+        assert_eq!(lengths(&few), expected);
+        let mut many = KnownCell::new(&alone);
+        many.facts = &ManyClients;
+        let expected = [("shares", Some(20_000)), ("client_optima", None), ("client_fields", None)];
+        assert_eq!(lengths(&many), expected);
+    }
+}

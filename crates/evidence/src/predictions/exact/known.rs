@@ -85,12 +85,17 @@ impl<'a> KnownCell<'a> {
         fits.then(|| vec![drift(self.facts, step, steps)])
     }
 
-    /// The numbers that a function gives for each client, one client after another; `None` if d numbers for each client
-    /// would be more than [`MOST_NUMBERS`], however many the function gives.
-    pub fn of_clients(&self, numbers: impl Fn(usize) -> Vec<f64>) -> Option<Vec<f64>> {
+    /// The weights π_c of all N clients, in their order.
+    pub fn shares(&self) -> Vec<f64> {
+        (0..self.facts.clients()).map(|c| self.facts.share(c)).collect()
+    }
+
+    /// The d numbers that a function gives for each client, one client after another; `None` if these are more than
+    /// [`MOST_NUMBERS`] together.
+    pub fn vectors_of_clients(&self, vector: impl Fn(usize) -> Vec<f64>) -> Option<Vec<f64>> {
         let n = self.facts.clients();
         let d = self.facts.dim();
-        (n.saturating_mul(d) <= MOST_NUMBERS).then(|| (0..n).flat_map(numbers).collect())
+        (n.saturating_mul(d) <= MOST_NUMBERS).then(|| (0..n).flat_map(vector).collect())
     }
 
     /// The numbers that a function gives for the exact moments at each recorded round, one round after another; `None`

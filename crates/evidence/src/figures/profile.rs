@@ -82,7 +82,7 @@ pub fn figure(cells: &[CellResult<'_>], by: Quantity, at: Option<AtCost>) -> Opt
 
 /// For each of the cells of a grid point, one per algorithm, the ratio of its mean loss to the smallest one among
 /// them, a number per instance: 1 where both are equal within two standard errors, and infinite on all instances if a
-/// run of the cell diverged or has no finite value. No numbers if no cell has values on any instance.
+/// run of the cell diverged or has no finite value.
 fn ratios_by_instance(
     cells: &[&CellResult<'_>],
     by: Quantity,
@@ -99,7 +99,10 @@ fn ratios_by_instance(
             Some(losses.collect())
         })
         .collect();
-    let instances = runs.iter().flatten().map(Vec::len).max().unwrap_or(0);
+    let with_values = runs.iter().flatten().map(Vec::len).max();
+    // Where no cell has values, no algorithm is within any factor of the best on any of the instances.
+    let of_runs = cells.iter().map(|cell| cell.runs.sample_size()).max().unwrap_or(0);
+    let instances = with_values.unwrap_or(of_runs);
     let mut ratios = vec![Vec::with_capacity(instances); cells.len()];
     for i in 0..instances {
         let own: Vec<Option<&[f64]>> =
@@ -139,18 +142,19 @@ fn log_error(a: &[f64], b: &[f64]) -> f64 {
 
 /// The profile of an algorithm from its ratios, one per instance: over each factor from 1 to `last` the share of the
 /// instances whose ratio is at most this factor, as the corners of a line of steps. Each point has the number of
-/// instances. Without ratios the shares are NaN.
+/// instances. Without ratios the shares are 0.
 fn profile_steps(ratios: &[f64], last: f64) -> Vec<Point> {
     let mut sorted = ratios.to_vec();
     sorted.sort_by(f64::total_cmp);
     let n = sorted.len();
+    let share = |count: usize| count as f64 / n.max(1) as f64;
     let best = sorted.iter().filter(|r| **r <= 1.0).count();
     // At each ratio the share of instances jumps: before it the instances with smaller ratios count, after it this
     // one too.
-    let mut corners = vec![(1.0, best as f64 / n as f64)];
+    let mut corners = vec![(1.0, share(best))];
     for (i, ratio) in sorted.iter().enumerate().skip(best).filter(|(_, r)| r.is_finite()) {
-        corners.push((*ratio, i as f64 / n as f64));
-        corners.push((*ratio, (i + 1) as f64 / n as f64));
+        corners.push((*ratio, share(i)));
+        corners.push((*ratio, share(i + 1)));
     }
     let end = corners.last().map_or(0.0, |corner| corner.1);
     corners.push((last, end));
@@ -160,6 +164,31 @@ fn profile_steps(ratios: &[f64], last: f64) -> Vec<Point> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::needs::Needs;
+    use crate::simulated;
+    use crate::wrong::{self, Mutation};
+    use exactfed_runner::runner::prepare;
+
+    /// Where runs of one algorithm diverged, the other one is best; where runs of both did, none is.
+    #[test]
+    fn algorithms_that_all_diverged_are_never_within_a_factor() {
+        let plan = simulated::plan(wrong::manifest(2, "4"));
+        let cells: Vec<_> = plan.cells.iter().collect();
+        let prepared = prepare(&plan.folder(), &cells).unwrap();
+        let needs = Needs::of_claims(&plan);
+        let mut results = simulated::results(&prepared, &needs, Mutation::None);
+        for best_share in [1.0, 0.0] {
+            let diverged = if best_share == 1.0 { &mut results[..1] } else { &mut results[..] };
+            diverged.iter_mut().for_each(|result| result.runs.diverged = 1);
+            let compared: Vec<_> = results.iter().collect();
+            let ratios = ratios_by_instance(&compared, Quantity::SqError, None);
+            assert_eq!(ratios[0], [f64::INFINITY; 2]);
+            for (ratios, share) in ratios.iter().zip([0.0, best_share]) {
+                let steps = profile_steps(ratios, 3.0);
+                assert!(steps.iter().all(|point| (point.y, point.n) == (share, 2)), "{steps:?}");
+            }
+        }
+    }
 
     #[test]
     fn steps_by_hand() {
@@ -170,6 +199,7 @@ mod tests {
         assert_eq!(corners(&[4.0, 1.0, 2.0, 1.0], 8.0), expected);
         // A run that diverged is behind by every factor.
         assert_eq!(corners(&[1.0, f64::INFINITY], 3.0), [(1.0, 0.5), (3.0, 0.5)]);
+        assert_eq!(corners(&[], 3.0), [(1.0, 0.0), (3.0, 0.0)]);
     }
 
     #[test]

@@ -148,9 +148,16 @@ struct HeldRows {
 }
 
 impl RecentRows {
-    /// The most packs whose rows are held. Where more threads than this read different packs at a time, rows that were
-    /// dropped are read from the file again.
-    const MOST: usize = 8;
+    /// The fewest packs whose rows may be held at a time, whatever the number of threads.
+    const FEWEST: usize = 8;
+
+    /// The most packs whose rows are held at a time: in a pool of threads at least one for each thread, so that threads
+    /// that read different packs do not drop each other's rows, which would be read from the files again.
+    fn most() -> usize {
+        // A thread outside of a pool reads alone.
+        let threads = rayon::current_thread_index().map_or(1, |_| rayon::current_num_threads());
+        threads.max(Self::FEWEST)
+    }
 
     /// The place for the rows of a pack, or for why they cannot be read. It is empty if nobody has read them lately:
     /// then the caller fills it, for others too. The rows of a pack with a single cell are not held for others, since
@@ -159,17 +166,49 @@ impl RecentRows {
         if pack.cells.len() == 1 {
             return SharedRows::default();
         }
+        self.held(&pack.path)
+    }
+
+    /// The place for the rows of the pack in a file, which is held from now on; that of the pack that was not used for
+    /// the longest time is dropped if there are too many.
+    fn held(&self, path: &Path) -> SharedRows {
         // The last element is the pack that was used last.
         let mut recent = lock(&self.0);
-        let held = match recent.iter().position(|held| held.path == pack.path) {
+        let held = match recent.iter().position(|held| held.path == path) {
             Some(i) => recent.remove(i),
-            None => HeldRows { path: pack.path.clone(), rows: SharedRows::default() },
+            None => HeldRows { path: path.to_owned(), rows: SharedRows::default() },
         };
         let rows = held.rows.clone();
         recent.push(held);
-        if recent.len() > Self::MOST {
-            recent.remove(0);
-        }
+        let too_many = recent.len().saturating_sub(Self::most());
+        recent.drain(..too_many);
         rows
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// How many of these packs, whose rows are used in turn, still have the same place when they are used again, by a
+    /// thread of a pool with this number of threads.
+    fn held_again(packs: usize, threads: usize) -> usize {
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+        let recent = RecentRows::default();
+        let paths: Vec<PathBuf> = (0..packs).map(|i| PathBuf::from(i.to_string())).collect();
+        pool.install(|| {
+            let first: Vec<SharedRows> = paths.iter().map(|path| recent.held(path)).collect();
+            let again = paths.iter().map(|path| recent.held(path));
+            first.iter().zip(again).filter(|(first, again)| Arc::ptr_eq(first, again)).count()
+        })
+    }
+
+    #[test]
+    fn as_many_packs_as_threads_are_held() {
+        assert_eq!(held_again(8, 2), 8);
+        assert_eq!(held_again(12, 12), 12);
+        // Each pack was dropped before it is used again.
+        assert_eq!(held_again(9, 2), 0);
+        assert_eq!(held_again(13, 12), 0);
     }
 }

@@ -103,19 +103,45 @@ pub type ListedExperiment = (String, Result<StoredExperiment, Error>);
 impl Store {
     /// Writes the experiment of a plan and copies its data files, so that reports need neither the manifest nor the
     /// data: from now on the plan is the last run of the experiment. That a run stored all cells is remembered as long
-    /// as the plan has the same cells ([`Plan::cells_hash`]).
+    /// as the plan has the same cells ([`Plan::cells_hash`]). The caller holds the lock of the experiment, unless nobody
+    /// else uses this folder: a run could record meanwhile that all cells are stored, and the record would be lost.
     ///
     /// # Errors
     /// If a file cannot be written.
     pub fn write_experiment(&self, plan: &Plan) -> Result<(), Error> {
         self.make_folder(&plan.experiment)?;
         self.copy_data_files(&plan.folder(), &plan.source.files)?;
-        let complete = self.complete_hash(plan).filter(|hash| *hash == plan.cells_hash());
-        self.write_stored(&StoredExperiment {
+        self.write_stored(&self.record_of(plan))
+    }
+
+    /// Writes the experiment of a plan as [`Self::write_experiment`], for a caller that does not hold the lock of the
+    /// experiment: it is taken, and the call waits while a run holds it, whose name goes to `busy` then. Where the
+    /// same plan was written before, as by a run of it that is at work, nothing changes and nobody is waited for.
+    ///
+    /// # Errors
+    /// If a file cannot be written, or the run that holds the lock waits for this thread.
+    pub fn take_over(&self, plan: &Plan, busy: &dyn Fn(&str)) -> Result<(), Error> {
+        let name = plan.experiment.as_str();
+        let path = self.make_folder(name)?.join(EXPERIMENT);
+        // Copies of data files are not in the experiment's folder, and never changed.
+        self.copy_data_files(&plan.folder(), &plan.source.files)?;
+        let text = with_checksum(&self.record_of(plan)).map_err(|e| error(&path, e))?;
+        if read_regular_text(&path).is_ok_and(|old| old == text) {
+            return Ok(());
+        }
+        let _lock = self.lock_first(&[name], &|| false, busy)?;
+        // The run before may have stored all cells.
+        self.write_stored(&self.record_of(plan))
+    }
+
+    /// The record of a plan as the last run of its experiment. That a run stored all cells stays in it if the plan has
+    /// the same cells.
+    fn record_of(&self, plan: &Plan) -> StoredExperiment {
+        StoredExperiment {
             name: plan.experiment.clone(),
-            complete,
+            complete: self.complete_hash(plan).filter(|hash| *hash == plan.cells_hash()),
             source: plan.source.clone(),
-        })
+        }
     }
 
     /// Records that a run has stored all cells of a plan, whose experiment was written before: a cell that is missing

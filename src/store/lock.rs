@@ -1,8 +1,8 @@
 //! One run at a time in an experiment's folder.
 //!
 //! *Invariant*: only the process that holds the lock writes below the folder, except that reports add to `shown.toml`
-//! under a lock of that file ([`Store::lock_shown`]), and that `submit` replaces `experiment.toml` and copies data
-//! files without a lock. The system releases the lock of a process that ends, however it ends.
+//! under a lock of that file ([`Store::lock_shown`]). The system releases the lock of a process that ends, however it
+//! ends.
 //!
 //! A round of an algorithm may itself start a run, as one in Python can. A run of the same
 //! experiment would wait for a lock that is released only after the round; so each thread knows the

@@ -81,6 +81,35 @@ fn a_cell_that_meets_an_earlier_error_is_written() {
     assert_eq!(store.status(NAME, &plan.cells[0].id), Status::Done);
 }
 
+/// A manifest that is submitted during a run with another one waits for the run, and keeps its record that all cells
+/// are stored; the manifest of the run itself changes nothing and waits for nobody.
+#[test]
+fn a_manifest_is_taken_over_after_the_run_that_holds_the_lock() {
+    let folder = tempfile::tempdir().unwrap();
+    let plan = planned(NAME, LOGISTIC);
+    let renamed = planned(NAME, &LOGISTIC.replace("Scaffold-RR", "another name"));
+    let store = Store::open(folder.path()).unwrap();
+    store.create().unwrap();
+    let lock = store.try_lock(NAME).unwrap().unwrap();
+    store.write_experiment(&plan).unwrap();
+    // As another process has it.
+    let other = Store::open(folder.path()).unwrap();
+    other.take_over(&plan, &|name| panic!("waits for {name}")).unwrap();
+    let (tell, told) = std::sync::mpsc::channel();
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            let busy = |name: &str| tell.send(name.to_owned()).unwrap();
+            other.take_over(&renamed, &busy).unwrap();
+        });
+        assert_eq!(told.recv_timeout(Duration::from_secs(60)).unwrap(), NAME);
+        store.record_complete(&plan).unwrap();
+        drop(lock);
+    });
+    let stored = store.experiments().unwrap().remove(0);
+    assert_eq!(stored.source.text, renamed.source.text);
+    assert_eq!(stored.complete, Some(plan.cells_hash()));
+}
+
 /// The packs, sorted.
 fn packs(store: &Store) -> Vec<PathBuf> {
     let mut files = contents(&store.folder(NAME)).unwrap().files;

@@ -8,7 +8,7 @@
 //! submitted, it removes the contents of this folder alone; folders above it only if nothing is in them.
 
 use super::slurm::{Id, commands};
-use crate::cli::outcome::Failure;
+use crate::cli::outcome::{self, Failure};
 use crate::cli::shard;
 use crate::store::Store;
 use exactfed_core::words::{quoted, shell_word};
@@ -138,17 +138,25 @@ impl<'a> SubmissionFolder<'a> {
     }
 
     /// Keeps the folder, and writes into it how the jobs (`ids`: the array, the merge) are watched and
-    /// cancelled. The results take over these plans, so that reports follow their manifests from now on, as
-    /// after a run; the locks of the experiments are not taken for that.
+    /// cancelled.
     ///
     /// # Errors
-    /// If a file cannot be written; the jobs are submitted all the same.
-    pub fn keep(mut self, plans: &[Plan], ids: [&Id; 2]) -> Result<(), Failure> {
+    /// If the file cannot be written; the jobs are submitted all the same.
+    pub fn keep(&mut self, ids: [&Id; 2]) -> Result<(), Failure> {
         self.submitted = true;
         let [watch, cancel] = commands(ids);
         let jobs = format!("watch:   {watch}\ncancel:  {cancel}\n");
-        write_synced(&self.path.join("jobs"), jobs.as_bytes())?;
-        Ok(plans.iter().try_for_each(|plan| self.results.store.write_experiment(plan))?)
+        Ok(write_synced(&self.path.join("jobs"), jobs.as_bytes())?)
+    }
+
+    /// The results take over these plans, so that reports follow their manifests from now on, as after a run. Where a
+    /// run is at work on one of the experiments with another manifest, this waits until it ends, and says so.
+    ///
+    /// # Errors
+    /// If a file cannot be written; the jobs are submitted all the same.
+    pub fn take_over(&self, plans: &[Plan]) -> Result<(), Failure> {
+        let busy = |name: &str| eprintln!("{}", outcome::waiting(name));
+        Ok(plans.iter().try_for_each(|plan| self.results.store.take_over(plan, &busy))?)
     }
 }
 

@@ -120,15 +120,17 @@ pub fn run(args: &Args) -> Result<Code, Failure> {
         return Ok(Code::Done);
     }
     // The folder is removed again where this function returns before it is kept.
-    let folder = SubmissionFolder::reserve(&store, &out)?;
+    let mut folder = SubmissionFolder::reserve(&store, &out)?;
     let job = job_in(folder.path.clone(), args, &plans, tasks)?;
     folder.write(&plans, &list, &job.scripts()?)?;
     let array = slurm::submit(&array_command(&job, &args.sbatch))?;
     let merge = slurm::submit(&merge_command(&job, &args.sbatch, &array.number))
         .inspect_err(|_| slurm::cancel(&array))?;
     let ids = [&array, &merge];
-    folder.keep(&plans, ids)?;
+    folder.keep(ids)?;
+    // It says how the jobs are watched and cancelled, also where the results are waited for.
     print(&summary(&job, cells, &plans, ids))?;
+    folder.take_over(&plans)?;
     if args.wait { wait::follow(&job.folder, ids, cells) } else { Ok(Code::Done) }
 }
 

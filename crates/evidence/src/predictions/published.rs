@@ -52,7 +52,7 @@ impl Theory<'_> {
     /// What `find` finds for a cell after this number of rounds, once the cell is written in the terms of published
     /// bounds; `None` if no published bound is about its algorithm, it has several instances, or constants are not
     /// known.
-    fn find_bounds<T>(
+    pub(super) fn find_bounds<T>(
         &self,
         id: &str,
         round: u64,

@@ -48,7 +48,9 @@ impl Computation {
             | Prediction::Clt
             | Prediction::RrIdentity
             | Prediction::RrIdentityPrinted => self == Self::Expansion,
-            Prediction::Contraction | Prediction::ContractionPrinted => self == Self::Measures,
+            Prediction::Contraction | Prediction::ContractionPrinted => {
+                matches!(self, Self::Measures | Self::Constants)
+            }
             Prediction::ExactBias => false,
             by => by.is_bound() && self == Self::Constants,
         }

@@ -4,6 +4,7 @@ use super::expected::{ExpectedColumns, MomentsCache, quantity_of_moments};
 use super::refused::{Computation, Refused};
 use super::uniform::UniformTerms;
 use exactfed_core::algorithm::Component;
+use exactfed_core::federated::{Learning, Variates};
 use exactfed_core::kernel::{dot, squared_distance};
 use exactfed_core::linalg::Matrix;
 use exactfed_core::moments::{self, ExactMoments};
@@ -197,31 +198,27 @@ impl<'a> Theory<'a> {
 
     /// (1 − γμ)^{Ht}‖θ_0 − θ*‖² at each recorded round: RR's bound on the squared distance of two runs on the same
     /// draws (Propositions 1 and 3). SLIDES prints the square of the factor ([`Prediction::ContractionPrinted`]).
-    /// `None` unless clients have equal weights and take the same number of plain local steps of constant size, which
-    /// a coin does not decide.
+    /// `None` unless the cell has one instance whose μ is known, and is a single run of FedAvg or Scaffold that meets
+    /// the conditions of the bound ([`bounds::contraction`]).
     fn contraction(&self, prepared: &Prepared<'_>, by: Prediction) -> Option<Vec<f64>> {
         let scenario = single_scenario(prepared)?;
         let facts: &dyn Facts = &*scenario.instance;
-        if facts.unequal_shares().is_some() {
+        let components = prepared.cell.identity.algorithm.components();
+        // The proof for Scaffold is of control variates that follow from the local steps.
+        if components[0].terms.variates == Variates::Kept(Learning::OptionOne) {
             return None;
         }
-        let components = prepared.cell.identity.algorithm.components();
-        let UniformTerms { step_size, local_steps, .. } = UniformTerms::new(&components[0].terms)?;
-        let LocalSteps::Fixed(local_steps) = local_steps else { return None };
         self.refused.permit(prepared, Computation::Measures, || Measures::effort(facts))?;
         let mu = Measures::new(facts)?.least_mu();
         let start = squared_distance(&scenario.start, facts.optimum());
         let power = if by == Prediction::ContractionPrinted { 2.0 } else { 1.0 };
-        Some(
-            prepared
-                .recorded
-                .iter()
-                .map(|t: &u64| {
-                    let shrunk = bounds::contraction(mu, step_size, local_steps, *t);
-                    start * libm::pow(shrunk, power)
-                })
-                .collect(),
-        )
+        let mut values = Vec::with_capacity(prepared.recorded.len());
+        for t in prepared.recorded.iter() {
+            let shrunk =
+                self.find_bounds(&prepared.cell.id, *t, |run| bounds::contraction(run, mu))??;
+            values.push(start * libm::pow(shrunk, power));
+        }
+        Some(values)
     }
 
     /// The mean of a quantity at stationarity by the exact moments, over the phases of the rounds if they have a
@@ -372,4 +369,68 @@ pub fn quantity_of(bound: &Bound) -> Quantity {
 pub fn fits(bound: &Bound, quantity: Quantity) -> bool {
     let own = quantity_of(bound);
     own == quantity || own == Quantity::Lyapunov && quantity == Quantity::SqError
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::simulated;
+    use exactfed_runner::runner::prepare;
+
+    /// Two quadratics with μ = 1 in which a draw multiplies the gradient by 0 or 2, so that L = 2.
+    const PROBLEM: &str = r#"
+title = "t"
+seed = 5
+[problem.quadratic]
+dimension = 2
+clients = 2
+spectrum = { from = 1.0, to = 1.0 }
+noise = 0.0
+multiplicative-noise = 1.0
+multiplicative-form = "two-point"
+[start]
+offset = 1.0
+[budget]
+rounds = 3
+[record]
+every = 1
+"#;
+
+    /// The contraction of the only cell with these lines of settings; `None` if it is not known.
+    fn contraction(algorithm: &str) -> Option<Vec<f64>> {
+        let plan = simulated::plan(format!("{PROBLEM}{algorithm}"));
+        let prepared = prepare(&plan.folder(), &plan.cells.iter().collect::<Vec<_>>()).unwrap();
+        assert_eq!(prepared.len(), 1);
+        let theory = Theory::new(&prepared, &HashSet::new(), MomentsCache::Off);
+        theory.curve(&plan.cells[0].id, Quantity::SqCoupling, Prediction::Contraction)
+    }
+
+    /// Whether a contraction begins with the squared distance 2 of the start, and is multiplied by this factor in each
+    /// round.
+    fn falls_by(factor: f64, found: Option<Vec<f64>>) -> bool {
+        let found = found.expect("the conditions hold");
+        let expected = (0..4).map(|t| 2.0 * libm::pow(factor, f64::from(t)));
+        found.len() == 4 && found.iter().zip(expected).all(|(x, y)| (x - y).abs() < 1e-12)
+    }
+
+    #[test]
+    fn a_contraction_is_known_where_its_conditions_hold() {
+        let settings = |kind: &str, step: f64, more: &str| {
+            contraction(&format!("[[algorithm.{kind}]]\nstep-size = {step:?}\n{more}\n"))
+        };
+        assert!(falls_by(0.75, settings("fedavg", 0.25, "local-steps = 1")));
+        assert!(falls_by(0.64, settings("scaffold", 0.2, "local-steps = 2")));
+        // γL is 1.2, and then γHL.
+        assert_eq!(settings("fedavg", 0.6, "local-steps = 1"), None);
+        assert_eq!(settings("scaffold", 0.3, "local-steps = 2"), None);
+        for (kind, more) in [
+            ("scaffold", "local-steps = 2\nvariates = \"option-one\""),
+            ("scaffnew", "communication-probability = 0.5"),
+            ("richardson-romberg", "local-steps = 1\nover = \"fedavg\""),
+            ("fedavg", "local-steps = 1\naverage = { burn-in = 0.5 }"),
+            ("fedavg", "local-steps = 1\nserver-step = 0.9"),
+        ] {
+            assert_eq!(settings(kind, 0.1, more), None, "{kind}, {more}");
+        }
+    }
 }

@@ -205,12 +205,31 @@ struct ClientWork {
     gradients: f64,
 }
 
-/// (1 − γμ)^{Ht}: an upper bound of the factor by which the mean square distance of two runs on the same
-/// noise has changed after t = `rounds` rounds of H local steps (RR Propositions 1, 3 for γ ≤ 1/(2L), in 000 for
-/// γ ≤ 1/L). This condition is not checked here. SLIDES prints it as the factor of the distance itself instead of its
-/// square.
-pub fn contraction(mu: f64, step_size: f64, local_steps: u64, rounds: u64) -> f64 {
-    decay(step_size * mu, local_steps as f64 * rounds as f64)
+/// (1 − γμ)^{Ht}: an upper bound of the factor by which the mean square distance of two runs on the same noise has
+/// changed after t = `rounds` rounds of H local steps. It is proved for FedAvg if γL ≤ 1 (RR Propositions 1, 3; their
+/// first version asks γ ≤ 1/(2L)), and for Scaffold of option II whose runs begin with control variates of 0 if
+/// γHL ≤ 1 (the errata of SLIDES, which prints the factor for the distance itself instead of its square). `None` if the
+/// run does not meet the statement's conditions, or the constants that they need are not known. L is that of single
+/// draws: on linear fields the smallest with E AᵀA ≼ L sym Ā, since the proofs use no more.
+pub fn contraction(run: &PublishedRun<'_>, mu: f64) -> Option<f64> {
+    let name = match run.algorithm {
+        FedAvg => "RR Proposition 3",
+        StatedAlgorithm::Scaffold => "SLIDES contraction of Scaffold",
+        _ => return None,
+    };
+    let constants = run.constants;
+    let (least_mu, _) = constants.everywhere?;
+    let smoothness = constants.moments().map(|m| m.cocoercivity).or(constants.draws)?;
+    if !run.is_even() || run.batches != [1] || !run.facts.independent() {
+        return None;
+    }
+    let mut check = Check::new(run);
+    check.equal_shares();
+    check.gradient();
+    check.everyone();
+    check.holds("every f_c is strongly convex", least_mu > 0.0);
+    check.stated(name, least_mu, Some(smoothness));
+    check.then(|| Some(run.decay(run.gamma() * mu))).ok()
 }
 
 /// (1 − x)ⁿ, which is 0 for x ≥ 1 unless n is 0. It keeps its precision for small x and large n.

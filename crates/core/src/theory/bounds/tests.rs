@@ -362,12 +362,29 @@ fn unequal_work_and_cohorts_enter_the_noise_of_the_book() {
     assert!(equal < leading && equal > 0.2 * leading, "{equal} {leading}");
 }
 
-/// (1 − γμ)^{Ht} is 1 before the first round, and 0 where γμ = 1.
+/// (1 − γμ)^{Ht} is 1 before the first round, and 0 where γμ = 1. It is known up to γL = 1 for FedAvg and up to
+/// γHL = 1 for Scaffold, where all clients take the same number of single draws; here μ = L = 2.
 #[test]
-fn squares_contract() {
-    assert_eq!(contraction(0.5, 0.2, 10, 0), 1.0);
-    assert!((contraction(0.5, 0.2, 10, 3) - libm::pow(0.9, 30.0)).abs() < 1e-15);
-    assert_eq!(contraction(2.0, 0.5, 1, 1), 0.0);
+fn squares_contract_where_the_conditions_hold() {
+    let problem = sample::build(&sample::isotropic(3, 1, 2.0), 1);
+    let constants = Constants::new(&problem).unwrap();
+    let run = |algorithm, step, steps, rounds| {
+        PublishedRun::even(&problem, &constants, algorithm, step, steps, rounds)
+    };
+    let factor = |run: PublishedRun<'_>| contraction(&run, 2.0);
+    assert_eq!(factor(run(FedAvg, 0.1, 10, 0)), Some(1.0));
+    assert!((factor(run(FedAvg, 0.1, 10, 3)).unwrap() - libm::pow(0.8, 30.0)).abs() < 1e-15);
+    assert_eq!(factor(run(FedAvg, 0.51, 1, 1)), None);
+    let scaffold = factor(run(StatedAlgorithm::Scaffold, 0.1, 4, 3)).unwrap();
+    assert!((scaffold - libm::pow(0.8, 12.0)).abs() < 1e-15);
+    assert_eq!(factor(run(StatedAlgorithm::Scaffold, 0.1, 6, 3)), None);
+    for other in [StatedAlgorithm::RandomScaffold, StatedAlgorithm::RichardsonRomberg] {
+        assert_eq!(factor(run(other, 0.1, 4, 3)), None);
+    }
+    let plain = || run(FedAvg, 0.1, 4, 3);
+    assert_eq!(factor(PublishedRun { cohort: Some(2), ..plain() }), None);
+    assert_eq!(factor(PublishedRun { batches: vec![2], ..plain() }), None);
+    assert_eq!(factor(PublishedRun { local_steps: vec![1, 4, 4], ..plain() }), None);
 }
 
 /// A run of FedAvg of one round, which starts at θ*.

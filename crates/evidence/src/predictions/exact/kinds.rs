@@ -144,7 +144,7 @@ pub enum KnownWhere {
     Coupled,
     /// Where the contraction of two runs on the same draws is bounded.
     #[error(
-        "for clients of equal weight that take the same number of plain local steps of constant size"
+        "for one run of clients of equal weight that all take the same number of plain local steps of constant size, on independent draws of gradients with known constants where γL ≤ 1 (γHL ≤ 1 with control variates, of option II)"
     )]
     Convex,
     /// Where the central limit theorem of averaged estimates holds.
@@ -359,7 +359,7 @@ mod tests {
         let manifest = r#"
 title = "t"
 seed = 5
-problem.quadratic = { dimension = 2, clients = 3, spectrum = { from = 0.5, to = 1.0 } }
+problem.quadratic = { dimension = 2, clients = 3, spectrum = { from = 0.5, to = 1.0 }, noise = 0.1 }
 budget.rounds = 1
 record.every = 1
 [[algorithm.fedavg]]

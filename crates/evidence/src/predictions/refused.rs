@@ -19,8 +19,6 @@ pub enum Computation {
     Closure,
     /// The constants that published bounds are made of.
     Constants,
-    /// Measures of how clients differ.
-    Measures,
 }
 
 impl Computation {
@@ -32,7 +30,6 @@ impl Computation {
             Self::Expansion => "the expansion in the step size",
             Self::Closure => "the closure",
             Self::Constants => "the constants of published bounds",
-            Self::Measures => "the measures of heterogeneity",
         }
     }
 
@@ -48,9 +45,7 @@ impl Computation {
             | Prediction::Clt
             | Prediction::RrIdentity
             | Prediction::RrIdentityPrinted => self == Self::Expansion,
-            Prediction::Contraction | Prediction::ContractionPrinted => {
-                matches!(self, Self::Measures | Self::Constants)
-            }
+            Prediction::Contraction | Prediction::ContractionPrinted => self == Self::Constants,
             Prediction::ExactBias => false,
             by => by.is_bound() && self == Self::Constants,
         }

@@ -12,8 +12,7 @@ use exactfed_core::problem::Facts;
 use exactfed_core::theory::bounds::{self, Bound, Bounded, Constants};
 use exactfed_core::theory::effort::{Effort, MOST_BYTES};
 use exactfed_core::theory::exact::{CovarianceBlocks, Moments};
-use exactfed_core::theory::expansion::{Expansion, LocalSteps};
-use exactfed_core::theory::heterogeneity::Measures;
+use exactfed_core::theory::expansion::Expansion;
 use exactfed_core::theory::markov::{self, TrajectoryMoments};
 use exactfed_runner::manifest::{Prediction, Quantity, TimeAverage};
 use exactfed_runner::runner::predict::{self, AveragedOver};
@@ -198,24 +197,20 @@ impl<'a> Theory<'a> {
 
     /// (1 − γμ)^{Ht}‖θ_0 − θ*‖² at each recorded round: RR's bound on the squared distance of two runs on the same
     /// draws (Propositions 1 and 3). SLIDES prints the square of the factor ([`Prediction::ContractionPrinted`]).
-    /// `None` unless the cell has one instance whose μ is known, and is a single run of FedAvg or Scaffold that meets
-    /// the conditions of the bound ([`bounds::contraction`]).
+    /// `None` unless the cell has one instance, and is a single run of FedAvg or Scaffold that meets the conditions of
+    /// the bound ([`bounds::contraction`]).
     fn contraction(&self, prepared: &Prepared<'_>, by: Prediction) -> Option<Vec<f64>> {
         let scenario = single_scenario(prepared)?;
-        let facts: &dyn Facts = &*scenario.instance;
         let components = prepared.cell.identity.algorithm.components();
         // The proof for Scaffold is of control variates that follow from the local steps.
         if components[0].terms.variates == Variates::Kept(Learning::OptionOne) {
             return None;
         }
-        self.refused.permit(prepared, Computation::Measures, || Measures::effort(facts))?;
-        let mu = Measures::new(facts)?.least_mu();
-        let start = squared_distance(&scenario.start, facts.optimum());
+        let start = squared_distance(&scenario.start, scenario.instance.optimum());
         let power = if by == Prediction::ContractionPrinted { 2.0 } else { 1.0 };
         let mut values = Vec::with_capacity(prepared.recorded.len());
         for t in prepared.recorded.iter() {
-            let shrunk =
-                self.find_bounds(&prepared.cell.id, *t, |run| bounds::contraction(run, mu))??;
+            let shrunk = self.find_bounds(&prepared.cell.id, *t, bounds::contraction)??;
             values.push(start * libm::pow(shrunk, power));
         }
         Some(values)

@@ -209,16 +209,17 @@ struct ClientWork {
 /// changed after t = `rounds` rounds of H local steps. It is proved for FedAvg if γL ≤ 1 (RR Propositions 1, 3; their
 /// first version asks γ ≤ 1/(2L)), and for Scaffold of option II whose runs begin with control variates of 0 if
 /// γHL ≤ 1 (the errata of SLIDES, which prints the factor for the distance itself instead of its square). `None` if the
-/// run does not meet the statement's conditions, or the constants that they need are not known. L is that of single
-/// draws: on linear fields the smallest with E AᵀA ≼ L sym Ā, since the proofs use no more.
-pub fn contraction(run: &PublishedRun<'_>, mu: f64) -> Option<f64> {
+/// run does not meet the statement's conditions, or the constants that they need are not known. μ is the least strong
+/// convexity of a client's function, as both proofs need it, and not that of their mean. L is that of single draws: on
+/// linear fields the smallest with E AᵀA ≼ L sym Ā, since the proofs use no more.
+pub fn contraction(run: &PublishedRun<'_>) -> Option<f64> {
     let name = match run.algorithm {
         FedAvg => "RR Proposition 3",
         StatedAlgorithm::Scaffold => "SLIDES contraction of Scaffold",
         _ => return None,
     };
     let constants = run.constants;
-    let (least_mu, _) = constants.everywhere?;
+    let (mu, _) = constants.everywhere?;
     let smoothness = constants.moments().map(|m| m.cocoercivity).or(constants.draws)?;
     if !run.is_even() || run.batches != [1] || !run.facts.independent() {
         return None;
@@ -227,8 +228,8 @@ pub fn contraction(run: &PublishedRun<'_>, mu: f64) -> Option<f64> {
     check.equal_shares();
     check.gradient();
     check.everyone();
-    check.holds("every f_c is strongly convex", least_mu > 0.0);
-    check.stated(name, least_mu, Some(smoothness));
+    check.holds("every f_c is strongly convex", mu > 0.0);
+    check.stated(name, mu, Some(smoothness));
     check.then(|| Some(run.decay(run.gamma() * mu))).ok()
 }
 

@@ -371,7 +371,7 @@ fn squares_contract_where_the_conditions_hold() {
     let run = |algorithm, step, steps, rounds| {
         PublishedRun::even(&problem, &constants, algorithm, step, steps, rounds)
     };
-    let factor = |run: PublishedRun<'_>| contraction(&run, 2.0);
+    let factor = |run: PublishedRun<'_>| contraction(&run);
     assert_eq!(factor(run(FedAvg, 0.1, 10, 0)), Some(1.0));
     assert!((factor(run(FedAvg, 0.1, 10, 3)).unwrap() - libm::pow(0.8, 30.0)).abs() < 1e-15);
     assert_eq!(factor(run(FedAvg, 0.51, 1, 1)), None);
@@ -385,6 +385,19 @@ fn squares_contract_where_the_conditions_hold() {
     assert_eq!(factor(PublishedRun { cohort: Some(2), ..plain() }), None);
     assert_eq!(factor(PublishedRun { batches: vec![2], ..plain() }), None);
     assert_eq!(factor(PublishedRun { local_steps: vec![1, 4, 4], ..plain() }), None);
+}
+
+/// μ is the least of the clients' functions, which is below that of their mean.
+#[test]
+fn squares_contract_as_those_of_the_least_convex_client() {
+    let settings =
+        quadratic::Settings { hessian_heterogeneity: 0.2, ..sample::isotropic(2, 2, 1.0) };
+    let problem = sample::build(&settings, 1);
+    let constants = Constants::new(&problem).unwrap();
+    let least = constants.curvature();
+    assert!(least < constants.mean_curvature - 0.05, "{least}");
+    let run = PublishedRun::even(&problem, &constants, FedAvg, 0.25, 1, 1);
+    assert!((contraction(&run).unwrap() - (1.0 - 0.25 * least)).abs() < 1e-15);
 }
 
 /// A run of FedAvg of one round, which starts at θ*.

@@ -52,7 +52,7 @@ impl Tree {
 }
 
 /// A deliberate change of one constant of a kernel, of a manifest or of a dependency makes everything be
-/// computed; one of a page or a document does not.
+/// computed; one of a page, a comment or a document does not.
 #[test]
 fn a_changed_constant_makes_continuous_integration_compute_everything() {
     let tree = Tree::new();
@@ -60,15 +60,22 @@ fn a_changed_constant_makes_continuous_integration_compute_everything() {
     let constant = ("WIDTH: usize = 16;", "WIDTH: usize = 8;");
     let kernel = tree.stages_after("crates/core/src/kernel/fold.rs", constant);
     assert_eq!(kernel, STAGES);
-    let runner = tree.stages_after("crates/runner/src/runner/mod.rs", ("//! Runs", "//! It runs"));
+    let runner = tree.stages_after("crates/runner/src/runner/mod.rs", ("use ", " use "));
     assert_eq!(runner, STAGES);
+    let comment = tree.stages_after("crates/runner/src/runner/mod.rs", ("//! Runs", "//! It runs"));
+    assert!(comment.is_empty());
+    // Behind a statement a comment may belong to it.
+    let behind = tree.stages_after("crates/runner/src/runner/mod.rs", (";\n", "; // A remark.\n"));
+    assert_eq!(behind, STAGES);
+    let help_in_python = tree.stages_after("crates/python/src/lib.rs", ("//! ", "//!  "));
+    assert_eq!(help_in_python, ["packages", "portability", "slurm", "fuzz", "browser"]);
     let lock = tree.stages_after("Cargo.lock", ("version = 4", "version = 4 "));
     assert_eq!(lock, STAGES);
     let manifest = tree.stages_after("experiments/smoke/garnet.toml", ("seed = ", "seed = 1"));
     assert_eq!(manifest, ["results"]);
     let page = tree.stages_after("templates/report.page", ("{% import", "{%  import"));
     assert_eq!(page, ["fuzz", "browser"]);
-    let text_of_pages = tree.stages_after("src/report/page/finding.rs", ("//! ", "//!  "));
+    let text_of_pages = tree.stages_after("src/report/page/finding.rs", ("use ", " use "));
     assert_eq!(text_of_pages, ["fuzz", "browser"]);
     assert!(tree.stages_after("README.md", ("# exactfed", "# Exactfed")).is_empty());
     // A new template may be missing from a package.

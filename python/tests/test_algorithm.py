@@ -648,6 +648,7 @@ def test_algorithms_of_one_s_own_have_colours_of_their_own(tmp_path):
     assert len(lines) == 3, lines
 
 
+@pytest.mark.engine
 def test_the_page_of_the_shipped_algorithms_is_that_of_its_manifest(tmp_path, monkeypatch):
     root = Path(__file__).resolve().parents[2]
     monkeypatch.chdir(root)

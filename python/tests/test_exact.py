@@ -143,6 +143,7 @@ def test_cells_of_results(tmp_path: Path):
         ef.exact(results, cell=last["cell"][0], replicates=3)
 
 
+@pytest.mark.engine
 def test_why_there_is_no_spectral_radius():
     quadratic = {
         "dimension": 5, "clients": 10, "spectrum": {"from": 0.1, "to": 1.0}, "noise": 0.05,

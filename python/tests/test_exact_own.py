@@ -54,6 +54,7 @@ def worst(names, tmp_path):
     return found
 
 
+@pytest.mark.engine
 @pytest.mark.parametrize("names", [list(NAMED), list(RANDOM)], ids=["named", "random"])
 def test_runs_have_the_exact_error(names, tmp_path):
     found = worst(names, tmp_path)
@@ -62,6 +63,7 @@ def test_runs_have_the_exact_error(names, tmp_path):
     assert np.mean([z > 0.5 for z in found.values()]) > 0.8
 
 
+@pytest.mark.engine
 @pytest.mark.parametrize("name", sorted(NAMED))
 def test_what_comes_to_rest_is_the_limit_of_long_runs(name):
     exact = ef.exact(manifest([name], rounds=3000), label=name)
@@ -157,6 +159,7 @@ def test_rest_of_a_period_is_the_mean_of_its_phases():
     assert "every 2nd after it" in exact.program
 
 
+@pytest.mark.engine
 @pytest.mark.parametrize("every", [1, 2, 3])
 def test_runs_of_a_period_have_the_predicted_rest(every, tmp_path):
     """At all rounds, at those of one phase, and at those of both, which has a last of either."""

@@ -64,6 +64,7 @@ def test_without_momentum_it_is_fedavg(tmp_path: Path) -> None:
         assert a["settings"] == "momentum 0"
 
 
+@pytest.mark.engine
 def test_points_are_where_the_exact_error_comes_below_and_stays(tmp_path: Path) -> None:
     seen = set()
     for point in of(frontier("{ fedavgm = { momentum = [0.0, 0.5, 0.9] } }", tmp_path), "fedavgm"):

@@ -92,6 +92,7 @@ def errors(square: dict[str, Any], folder: Path) -> tuple[Any, Any]:
     return by_round["mean"].to_numpy(), by_round["error"].to_numpy()
 
 
+@pytest.mark.engine
 def test_ten_squares_are_what_runs_do(tmp_path: Path) -> None:
     text = MAP.replace("ALGORITHMS", ALL)
     results = ef.run(text, name="map", out=tmp_path / "results", progress=False)
@@ -118,6 +119,7 @@ def map_of(algorithms: str, folder: Path, changed: tuple[str, str] = ("", "")) -
     return pl.read_csv(results.report(folder / "reports").parent / "figures" / "map.csv")
 
 
+@pytest.mark.engine
 def test_without_momentum_each_square_is_fedavgs(tmp_path: Path) -> None:
     squares = map_of('"fedavg", { fedavgm = { momentum = [0.0] } }', tmp_path)
     assert squares.height == 9
@@ -125,6 +127,7 @@ def test_without_momentum_each_square_is_fedavgs(tmp_path: Path) -> None:
     assert squares["times_fedavg"].null_count() == 0
 
 
+@pytest.mark.engine
 def test_squares_of_an_algorithm_in_python_are_its_exact_errors(tmp_path: Path) -> None:
     squares = map_of("{ fedavgm = { momentum = [0.5] } }", tmp_path)
     best = squares.filter((pl.col("algorithm") == "fedavgm") & (pl.col("rounds") > 1)).to_dicts()

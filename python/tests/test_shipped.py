@@ -137,6 +137,7 @@ def test_gradient_tracking_without_a_graph_is_fedavg_with_one_local_step(tmp_pat
     np.testing.assert_allclose(*errors, rtol=1e-12)
 
 
+@pytest.mark.engine
 def test_runs_have_the_exact_error(tmp_path):
     of = manifest(LINEAR, replicates=RUNS)
     found = by_label(ef.run(of, out=tmp_path, progress=False))
@@ -150,6 +151,7 @@ def test_runs_have_the_exact_error(tmp_path):
     assert np.mean([z > 0.5 for z in distances.values()]) > 0.8
 
 
+@pytest.mark.engine
 @pytest.mark.parametrize("label", sorted(LINEAR))
 def test_what_comes_to_rest_is_the_limit_of_long_runs(label):
     exact = ef.exact(manifest({label: LINEAR[label]}, rounds=1200), label=label)

@@ -171,7 +171,8 @@ impl Settings<CustomAlgorithmSettings> {
         }
     }
 
-    /// The rounds of the algorithm on a problem as a program, or why there is none.
+    /// The rounds of the algorithm on a problem as a program, or why there is none. The code is given the clients
+    /// twice, at the start of the same run, since it may be run twice to trace it.
     pub(super) fn program<P: Problem>(&self, problem: &P, from: &Conditions) -> Traced {
         let code = self.code()?;
         let clients = RoundClients::new(problem, from, self.algorithm.known.price);
@@ -225,6 +226,7 @@ impl AlgorithmKind for CustomAlgorithmSettings {
         }
     }
 
+    /// A fault for each number among the values of its own keys that is not finite.
     fn faults(&self) -> Vec<Fault> {
         not_finite(&self.values)
     }

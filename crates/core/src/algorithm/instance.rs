@@ -17,7 +17,7 @@ pub trait Instance: Facts {
     /// is traced in a run from these conditions.
     fn program(&self, spec: &Spec, from: &Conditions) -> Traced;
     /// How many of `runs` replicates of the algorithm should be launched together, because that takes less time than
-    /// one after the other; 1 if each should be launched alone.
+    /// one after the other; 1 if each should be launched alone, as where [`Self::launch_together`] is not possible.
     fn runs_together(&self, spec: &Spec, runs: u64) -> u64;
     /// One run of the algorithm from each of these conditions, which go on together, before their first round. `None`
     /// if the algorithm is more than one run of the engine, such as an averaged one: then each must be launched alone.
@@ -66,6 +66,8 @@ impl crate::problem::Visitor for Boxed {
     fn visit<P: Problem + 'static>(self, problem: P) -> Self::Out {
         Box::new(problem)
     }
+    /// The instance of a problem that is defined outside of this crate, whose builder made it as a `Box<dyn Instance>`;
+    /// `None` if it made anything else.
     fn visit_custom(self, built: Box<dyn Any>) -> Option<Self::Out> {
         built.downcast::<Self::Out>().ok().map(|instance| *instance)
     }

@@ -123,7 +123,7 @@ pub trait AlgorithmKind {
     }
 
     /// Sets the number that a search over local steps varies: H, the same for all clients; for mini-batch SGD the
-    /// batch; where a coin ends the local steps 1/p. Nothing changes where no key says it.
+    /// batch; for Scaffnew 1/p. Nothing changes where no key says it.
     fn set_local_steps(&mut self, _: u64) {}
 
     /// The key that [`set_local_steps`](Self::set_local_steps) sets, of which 1 must be a value: the settings that a
@@ -165,6 +165,7 @@ impl<T: AlgorithmKind> Settings<T> {
     }
 
     /// All that is wrong with the settings themselves, whatever the problem is: at most one fault of the terms per key.
+    /// Empty if nothing is.
     pub fn check(&self) -> Vec<Fault> {
         let mut faults = Faults(self.own.faults());
         if faults.0.is_empty() {
@@ -184,7 +185,7 @@ impl<T: AlgorithmKind> Settings<T> {
     }
 }
 
-/// The settings of an algorithm in the order in which cell ids hash them.
+/// The settings of an algorithm in the order in which cell ids hash them, without the label, which changes no number.
 struct InCanonicalOrder<'a, T>(&'a Settings<T>);
 
 impl<T: AlgorithmKind + Serialize> Serialize for InCanonicalOrder<'_, T> {
@@ -207,7 +208,7 @@ impl<T: AlgorithmKind + Serialize> Serialize for InCanonicalOrder<'_, T> {
 }
 
 /// A run of a built-in algorithm on a problem, before its first round: the run of the engine that it is, or the
-/// weighted sum of several.
+/// weighted sum of several. There is at least one component; the weight of one alone, which is 1, is not applied.
 fn combination<'p, P: Problem>(
     components: Vec<Component>,
     problem: &'p P,
@@ -322,8 +323,9 @@ impl Spec {
         of_settings!(self, settings => &settings.common)
     }
 
-    /// The same algorithm with this step size γ and this number H of local steps; for mini-batch SGD H is the batch,
-    /// and where a coin ends the local steps it is 1/p.
+    /// The same algorithm with this step size γ and this number H of local steps of every client; for mini-batch SGD H
+    /// is the batch, and for Scaffnew 1/p. All other settings stay, and H is ignored where no key says it. The settings
+    /// must not state H in another key: neither per client nor, for Scaffold, as the probability of a coin.
     pub fn with_scale(&self, step_size: f64, local_steps: u64) -> Self {
         let mut scaled = self.clone();
         of_settings!(&mut scaled, settings => {
@@ -372,13 +374,14 @@ impl Spec {
     }
 
     /// The first thing that is wrong with the settings on a problem with this number of clients, such as a cohort of
-    /// more clients than there are; `None` if nothing is.
+    /// more clients than there are; `None` if nothing is. What is wrong on every problem, [`Self::check`] finds.
     pub fn check_for(&self, clients: usize) -> Option<Fault> {
         let components = self.components();
         components.iter().find_map(|run| run.terms.check_for(clients).into_iter().next())
     }
 
-    /// A run of the algorithm, before its first round.
+    /// A run of the algorithm, before its first round. Of a custom algorithm without code
+    /// ([`Self::kind_without_code`]) it stays at θ_0, and [`Run::failure`] says why.
     pub fn launch<'p, P: Problem>(&self, problem: &'p P, from: &Conditions) -> Box<dyn Run + 'p> {
         let run = match self {
             Self::Custom(settings) => settings.start(problem, from),
@@ -414,7 +417,8 @@ impl Spec {
         rounds::round_price(&self.components(), clients as usize)
     }
 
-    /// Whether it is made of several runs, and all of them have the same draws.
+    /// Whether it is made of several runs, and all of them have the same draws, so that it uses fewer draws than
+    /// gradients.
     pub fn shares_draws(&self) -> bool {
         rounds::share_draws(&self.components())
     }

@@ -116,7 +116,8 @@ pub enum Coupling {
 
 impl RichardsonRomberg {
     /// A run of the algorithm that is extrapolated, at one step size γ and number H of local steps, whose estimate
-    /// enters the extrapolation with this weight. All runs have the same noise, copy 0.
+    /// enters the extrapolation with this weight. For mini-batch SGD `local_steps` is the batch, and under a coin it is
+    /// ignored. All runs have the same noise, copy 0; independent runs get copies of their own later.
     fn base(&self, weight: f64, step_size: f64, local_steps: u64) -> Component {
         let fedavg = Terms::fedavg(step_size, local_steps);
         let terms = match self.over {
@@ -172,7 +173,9 @@ impl AlgorithmKind for RichardsonRomberg {
         })
     }
 
+    /// Too many points, which [`Self::faults`] refuses, count as [`MOST_POINTS`].
     fn components(&self, step: f64) -> Vec<Component> {
+        // Where H is not written, a coin ends the local steps.
         let h = self.local_steps.unwrap_or(1);
         let twice = h.saturating_mul(2);
         let steps = h as f64;

@@ -67,8 +67,9 @@ impl<'a> ComponentRuns<'a> {
         }
     }
 
-    /// The weights of the N clients in the server's mean, if they are not equal (FedNova). Programs have no other
-    /// shares.
+    /// The weights π_k/E_k of the N clients in the server's mean where these replace their shares (FedNova); `None`
+    /// where they do not. The shares π_k are taken to be 1/N: exact moments are refused for FedNova on a problem with
+    /// unequal shares ([`crate::moments`]).
     fn progress_weights(&self, terms: &Terms) -> Option<Vec<f64>> {
         terms.progress_weights(self.size.clients, None)
     }
@@ -80,7 +81,7 @@ impl<'a> ComponentRuns<'a> {
         if (weights - 1.0).abs() > 1e-12 { weights } else { 1.0 }
     }
 
-    /// Whether two of the runs differ in this number of the local steps of a client.
+    /// Whether two of the runs differ in this number of the local steps of any of the N clients.
     fn differ_in(&self, number: fn(&LocalUpdate) -> u64) -> bool {
         (0..self.size.clients).any(|client| {
             let mut each =
@@ -90,7 +91,8 @@ impl<'a> ComponentRuns<'a> {
         })
     }
 
-    /// Checks that programs can say how the runs share their draws, so that second moments follow from them.
+    /// Checks that programs can say how the runs share their draws, so that second moments follow from them. A custom
+    /// algorithm, whose terms say nothing of its rounds, is refused too.
     ///
     /// # Errors
     /// [`ProgramError::Open`] if they cannot.
@@ -122,17 +124,18 @@ impl<'a> ComponentRuns<'a> {
 }
 
 /// The rounds of an algorithm that is made of these runs, as a program: the first round, and the later ones, which
-/// repeat. All have the step sizes of the first round, also where step sizes decay.
+/// repeat. All have the step sizes of the first round, also where step sizes decay: [`rounds_up_to`] has the decayed
+/// ones.
 ///
 /// # Errors
-/// Why no program says what the rounds do.
+/// [`ProgramError::Open`] if no program says what the rounds do and how the runs share their draws.
 pub fn constant_rounds(components: &[Component], size: ProblemSize) -> Traced {
     ComponentRuns::new(components, size).check_draws()?;
     Ok(constant_rounds_unchecked(components, size))
 }
 
 /// [`constant_rounds`] without the check that programs can say how the runs share their draws: for means, which do not
-/// depend on that, and for estimates of effort.
+/// depend on that, and for estimates of effort. Not for custom algorithms, whose terms do not say what rounds do.
 pub fn constant_rounds_unchecked(components: &[Component], size: ProblemSize) -> Program {
     let runs = ComponentRuns::new(components, size);
     let first = RoundWriter::new(&runs, true, 1.0);
@@ -151,7 +154,7 @@ pub fn constant_rounds_unchecked(components: &[Component], size: ProblemSize) ->
 /// second round on it has the estimate of each run, and after these the control variates of each run that has some.
 ///
 /// # Errors
-/// Why no program says what the rounds do.
+/// [`ProgramError::Open`] as for [`constant_rounds`].
 pub fn rounds_up_to(components: &[Component], size: ProblemSize, rounds: u64) -> Traced {
     let runs = ComponentRuns::new(components, size);
     runs.check_draws()?;
@@ -166,8 +169,10 @@ pub fn rounds_up_to(components: &[Component], size: ProblemSize, rounds: u64) ->
     Ok(program_of(size, runs.start_weight(), all, usize::from(decay.is_none())))
 }
 
-/// The rounds of N clients as runs of local steps, with corrections or without, whose ends the server averages:
-/// THEORY (6.6). `None` if the rounds do anything else, such as drawing a cohort.
+/// The rounds of N clients as runs of local steps, with corrections or without, whose ends the server averages: THEORY
+/// (6.6). `None` if the rounds do anything else: a coin, step sizes that fall, a cohort, a proximal term, FedNova's
+/// weights or other control variates than Scaffold's. Of clients that are alike ([`treats_clients_alike`]), 1 stands
+/// for any number.
 pub fn local_runs(components: &[Component], clients: usize) -> Option<LocalRuns> {
     let is_corrected = components[0].terms.variates != Variates::None;
     let mut runs = Vec::new();
@@ -214,6 +219,7 @@ pub fn share_draws(components: &[Component]) -> bool {
 }
 
 /// Whether all clients take the same local steps, however many clients there are: the terms list no number per client.
+/// Whether all of them take part is another question.
 pub fn treats_clients_alike(terms: &Terms) -> bool {
     terms.local_steps.len() == 1 && terms.batches.len() == 1
 }
@@ -227,7 +233,8 @@ fn program_of(size: ProblemSize, start_weight: f64, rounds: Vec<Round>, cycle: u
 }
 
 /// The atom that holds the control variates of an algorithm of one run in the state of its rounds, from the second
-/// round on. `None` if it has no control variates, or several runs.
+/// round on, for those who compute moments of the corrections ξ_k. `None` if it has no control variates, or several
+/// runs.
 pub fn variates_atom(components: &[Component]) -> Option<usize> {
     match components {
         [run] if has_variates(&run.terms) => Some(1),

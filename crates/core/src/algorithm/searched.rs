@@ -23,7 +23,8 @@ pub struct SearchedSpecs {
 }
 
 impl SearchedSpecs {
-    /// A built-in algorithm with one choice of other settings, on problems of this size.
+    /// A built-in algorithm with one choice of other settings, on problems of this size. Its name is its kind, and H is
+    /// searched.
     pub fn built_in(spec: Spec, size: ProblemSize) -> Self {
         let name = spec.kind().to_owned();
         let program_of: ProgramOf = Arc::new(move |spec| constant_rounds(&spec.components(), size));
@@ -68,6 +69,7 @@ impl Rounds for SearchedSpecs {
         !self.choices.iter().all(is_known_not_to_oscillate)
     }
 
+    /// The runs of local steps with one client, which stands for all, since they are alike.
     fn local_runs(&self, settings: &RoundSettings) -> Option<LocalRuns> {
         local_runs(&runs_of_all_clients_alike(&self.spec(settings))?, 1)
     }
@@ -93,7 +95,8 @@ fn runs_of_all_clients_alike(spec: &Spec) -> Option<Vec<Component>> {
     are_alike.then_some(runs)
 }
 
-/// Whether rounds are ended by a coin, or are runs of local steps.
+/// Whether rounds are ended by a coin, or are runs of local steps ([`local_runs`]), for which
+/// [`Rounds::may_oscillate`] is false.
 fn is_known_not_to_oscillate(spec: &Spec) -> bool {
     let Some(runs) = runs_of_all_clients_alike(spec) else { return false };
     runs.iter().all(|run| run.terms.coin().is_some()) || local_runs(&runs, 1).is_some()

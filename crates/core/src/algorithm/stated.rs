@@ -3,7 +3,10 @@
 use crate::federated::{Learning, Schedule, Terms, Variates};
 use crate::sources::StatedAlgorithm;
 
-/// The algorithm of the sources that a run of these terms is; `Other` if no source states anything about it.
+/// The algorithm of the sources that a run of these terms is; `Other` if no source states anything about it. Cohorts,
+/// batches, step sizes and the server step are not looked at: conditions of the statements are about them
+/// ([`crate::sources::Condition`]). Mini-batch SGD, which has the terms of FedAvg, is recognised elsewhere
+/// ([`crate::algorithm::AlgorithmKind::stated`]).
 pub fn of_terms(terms: &Terms) -> StatedAlgorithm {
     match (terms.variates, terms.schedule) {
         _ if terms.proximal != 0.0 || terms.normalised_progress => StatedAlgorithm::Other,

@@ -46,7 +46,7 @@ impl Work {
     }
 
     /// What is wrong with the numbers of local steps: a manifest must write exactly one of `local-steps` and
-    /// `steps-per-client`.
+    /// `steps-per-client`. That the numbers themselves are possible, [`Terms::check`] finds.
     pub(super) fn faults(&self) -> Vec<Fault> {
         match (self.local_steps, self.steps_per_client.is_empty()) {
             (None, true) => {
@@ -72,8 +72,8 @@ pub(super) const EXAMPLE_BATCHES: [u64; 2] = [1, 4];
 /// An example of the key `decay` for the documentation.
 const EXAMPLE_DECAY: Decay = Decay { power: 0.66, offset: 10.0 };
 
-/// E_k or B_k as [`Terms`] have them, from two keys: `each`, a list that clients take in turn, or without a list `all`,
-/// the number of every client; 1 without either.
+/// E_k or B_k as [`Terms`] have them, from two keys: `each`, a list that clients take in turn, or if it is empty `all`,
+/// the number of every client; 1 without either. The list that is returned is never empty.
 pub(super) fn numbers(all: Option<u64>, each: &[u64]) -> Vec<u64> {
     if each.is_empty() { vec![all.unwrap_or(1)] } else { each.to_vec() }
 }

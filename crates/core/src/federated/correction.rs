@@ -31,7 +31,7 @@ impl ControlVariates {
         Self { d, variates: Vec::new(), mean, corrections, shares }
     }
 
-    /// Stores c_k = c̄ − ξ_k of every client, if they are not stored yet.
+    /// Stores c_k = c̄ − ξ_k of every client, if they are not stored yet. Called before anything changes a c_k.
     fn store_variates(&mut self) {
         if self.variates.is_empty() {
             for correction in self.corrections.chunks_exact(self.d) {
@@ -40,7 +40,7 @@ impl ControlVariates {
         }
     }
 
-    /// The correction ξ_k of a client, d numbers.
+    /// The correction ξ_k of a client, from 0 on, d numbers.
     pub fn correction(&self, client: usize) -> &[f64] {
         &self.corrections[client * self.d..][..self.d]
     }
@@ -50,9 +50,9 @@ impl ControlVariates {
         &self.corrections
     }
 
-    /// c_k ← c_k − c̄ + (θ_t − θ_k)/(γ_k E_k) for each member of a cohort, then ξ of
-    /// all clients. The round began at `before` (d numbers) and ended at `ends` (N rows
-    /// of d); `lengths` are γ_k E_k (N numbers).
+    /// c_k ← c_k − c̄ + (θ_t − θ_k)/(γ_k E_k) for each member of a cohort, then c̄ and ξ of all clients: option two of
+    /// Scaffold, for rounds with fixed numbers of local steps. The round began at `before` (d numbers) and ended at
+    /// `ends` (N rows of d); `lengths` are γ_k E_k (N numbers).
     ///
     /// With equal numbers of local steps and full participation this is
     /// ξ_k ← ξ_k + (θ_k − θ_{t+1})/(γH) (SLIDES II; SCAFFLSA Alg. 4 with the
@@ -118,7 +118,8 @@ impl ControlVariates {
 
     /// ξ_k ← ξ_k + (p/γ)(θ_k − θ̄) for every client, at a communication under
     /// a coin of probability p (SCAFFLSA Alg. 2; Scaffnew): `ends` are θ_k, N
-    /// rows of d, `mean` is θ̄, `rate` p/γ.
+    /// rows of d, `mean` is θ̄ by the clients' shares, `rate` p/γ. It is done by c_k ← c_k − (p/γ)(θ_k − θ̄), from
+    /// which ξ is computed again.
     pub fn learn_by_coin(&mut self, ends: &[f64], mean: &[f64], rate: f64) {
         self.store_variates();
         let rows = self.variates.chunks_exact_mut(self.d).zip(ends.chunks_exact(self.d));

@@ -120,7 +120,11 @@ pub struct Federated<'p, P: Problem> {
 }
 
 impl<'p, P: Problem> Federated<'p, P> {
-    /// A run of these terms on a problem, before its first round.
+    /// A run of these terms on a problem, before its first round. The terms were checked ([`Terms::check`],
+    /// [`Terms::check_for`]); those of a custom algorithm, which do not say what its rounds do, are not for it.
+    ///
+    /// # Panics
+    /// If the start θ_0 does not have d numbers.
     pub fn new(problem: &'p P, terms: Terms, from: &Conditions) -> Self {
         let n = problem.clients();
         let d = problem.dim();
@@ -174,13 +178,15 @@ impl<'p, P: Problem> Federated<'p, P> {
         self.pool.prepare_cohort(round)
     }
 
-    /// Runs the local steps that [`Federated::prepare_cohort`] returns.
+    /// Runs the local steps that [`Federated::prepare_cohort`] returns, after which the clients' `ends` have the new
+    /// θ_k. Nothing is counted here.
     fn advance(&mut self, steps: Option<u64>) {
         let problem = self.pool.problem;
         advance_in_parallel(problem, self.prepare_cohort(steps));
     }
 
-    /// Sets c_k to the mean of E_k B_k oracle calls at the server's θ, for each member of the cohort.
+    /// Sets c_k to the mean of E_k B_k oracle calls at `self.theta`, for each member of the cohort, and updates ξ of
+    /// all clients; other clients keep their c_k. Callers see to it that `self.theta` is θ_t, the start of the round.
     fn measure_variates(&mut self) {
         let Some(variates) = &mut self.variates else { return };
         let d = self.theta.len();
@@ -195,13 +201,14 @@ impl<'p, P: Problem> Federated<'p, P> {
     }
 
     /// Puts the server at the mean of the cohort's ends, weighted by the clients' shares or, for FedNova, by what
-    /// replaces them.
+    /// replaces them. The weights of the cohort are divided by their sum.
     fn average(&mut self) {
         let weights = self.weights.as_deref().or(self.pool.problem.unequal_shares());
         pool::average(weights, &self.cohort.members, &self.ends, &mut self.theta);
     }
 
     /// Puts the server at the mean of the cohort's ends, and lets variates learn from the ends if they do (option two).
+    /// θ_t, where the round began, must be in `self.before`; what `self.theta` has is overwritten.
     fn average_and_learn(&mut self) {
         // The ends are not formed outside of the features that a client's records touch.
         if self.pool.on_supports {
@@ -226,7 +233,8 @@ impl<'p, P: Problem> Federated<'p, P> {
         }
     }
 
-    /// Sets the step sizes of the round that begins, if they fall from round to round.
+    /// Sets the step sizes of the round that begins, if they fall from round to round, and counts the round for this.
+    /// Otherwise the plans stay as they are.
     fn update_step_sizes(&mut self) {
         if let Some(decay) = self.terms.decay {
             let clients = self.pool.streams.len();
@@ -235,8 +243,8 @@ impl<'p, P: Problem> Federated<'p, P> {
         }
     }
 
-    /// Begins a round with fixed numbers of local steps, up to the local steps: sets step sizes, draws the cohort, and
-    /// measures variates that are measured anew.
+    /// Begins a round with fixed numbers of local steps, up to the local steps: sets step sizes, draws the cohort
+    /// unless all take part, and measures variates that are measured anew (FedLin).
     fn begin_fixed_round(&mut self) {
         self.update_step_sizes();
         let n = self.pool.streams.len();
@@ -249,7 +257,8 @@ impl<'p, P: Problem> Federated<'p, P> {
         }
     }
 
-    /// The multiple of the way from θ_t to the mean of this round's clients that the server goes; 1 by default.
+    /// The multiple of the way from θ_t to the mean of this round's clients that the server goes: γ_g, and for FedNova
+    /// times a factor of these clients' numbers of local steps; 1 by default.
     fn server_step(&self) -> f64 {
         let members = self.cohort.members.indices();
         let factor = match &self.weights {
@@ -283,7 +292,8 @@ impl<'p, P: Problem> Federated<'p, P> {
     }
 
     /// Runs a round under the coin: by one clock up to the next communication, by the other a fixed number of local
-    /// steps, between which clients may communicate several times or not at all.
+    /// steps, between which clients may communicate several times or not at all. All clients take part in each step,
+    /// and the cost of the steps is counted here.
     fn run_by_coin(&mut self, probability: f64, clock: Clock) {
         let mut left = match clock {
             Clock::Communications => self.coin.until,
@@ -334,6 +344,7 @@ impl<'p, P: Problem> Federated<'p, P> {
 impl<P: Problem> Run for Federated<'_, P> {
     fn round(&mut self) {
         match self.terms.schedule {
+            // The same three parts as in a round of `Together`.
             Schedule::Every => {
                 self.begin_fixed_round();
                 self.advance(self.plans.equal_steps);
@@ -354,6 +365,7 @@ impl<P: Problem> Run for Federated<'_, P> {
     fn clients(&self) -> Option<Clients<'_>> {
         let lengths = match self.terms.schedule {
             Schedule::Every => self.plans.lengths.clone(),
+            // Under a coin all clients have the step size γ.
             Schedule::Bernoulli { probability, .. } => {
                 vec![self.terms.step_size / probability; self.pool.streams.len()]
             }
@@ -366,6 +378,8 @@ impl<P: Problem> Run for Federated<'_, P> {
         })
     }
 
+    /// Lets local steps keep to the features of each client's records, if that gives the same bits: on sparse records,
+    /// where all clients take part with equal weights, and no variate is measured.
     fn without_ends(&mut self) {
         let Terms { schedule, cohort, proximal, variates, .. } = &self.terms;
         let all_take_part = *schedule == Schedule::Every && cohort.is_none();
@@ -373,6 +387,7 @@ impl<P: Problem> Run for Federated<'_, P> {
         let have_equal_weights = problem.unequal_shares().is_none() && self.weights.is_none();
         let measure_nothing =
             matches!(variates, Variates::None | Variates::Kept(Learning::OptionTwo));
+        // The plans of the first round serve all rounds, since step sizes do not rise.
         let plans = &self.plans.clients;
         let has_supports =
             problem.sparse_records().is_some_and(|records| records.has_supports(plans, *proximal));

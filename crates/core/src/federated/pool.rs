@@ -39,7 +39,8 @@ pub struct LocalRound<'a> {
 }
 
 impl<'p, P: Problem> Pool<'p, P> {
-    /// The clients of a problem before the first draw of a run.
+    /// The clients of a problem before the first draw of a run, each with the stream that its number and the replicate
+    /// give it, whatever the algorithm is.
     pub fn new(problem: &'p P, from: &Conditions) -> Self {
         let mut streams: Vec<Stream> = (0..problem.clients() as u64)
             .map(|c| Stream::new(from.seed, Purpose::Client, from.copy, from.replicate, c))
@@ -107,6 +108,9 @@ impl<P: Problem> AnyPool for Pool<'_, P> {
 /// Writes the mean of the members' rows of `ends` (N rows of d) to `mean`, d numbers. `shares` are the weights of the N
 /// clients; without them all are equal. The weights of a part of the clients are divided by their sum (McMahan et al.
 /// 2017).
+///
+/// # Panics
+/// If there is no member, or a member has no row.
 pub fn average(shares: Option<&[f64]>, members: &Members, ends: &[f64], mean: &mut [f64]) {
     match shares {
         None => kernel::mean_of(members, ends, mean),
@@ -147,8 +151,8 @@ fn advance_halves<P: Problem>(problem: &P, cohort: Cohort<'_, P::State>) {
     rayon::join(|| advance_in_parallel(problem, low), || advance_in_parallel(problem, high));
 }
 
-/// Runs the local steps of several runs with the same members, each of which is stepped in all runs before the next
-/// one. Large cohorts are split into halves for idle threads, as in [`advance_in_parallel`].
+/// Runs the local steps of several runs, of the same members in equal numbers. Each member is stepped in all runs
+/// before the next one. Large cohorts are split into halves for idle threads, as in [`advance_in_parallel`].
 pub fn advance_together_in_parallel<P: Problem>(problem: &P, runs: Vec<Cohort<'_, P::State>>) {
     let Some(cohort) = runs.first() else { return };
     let half = cohort.len() / 2;

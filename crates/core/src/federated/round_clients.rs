@@ -92,7 +92,7 @@ impl<'p> RoundClients<'p> {
     }
 
     /// Draws `size` clients without replacement, who alone take part until the round ends. A built-in algorithm with a
-    /// cohort of this size has the same clients in the same round.
+    /// cohort of this size has the same clients in the same round, if one cohort is drawn in each round.
     ///
     /// # Panics
     /// If `size` is 0 or above N.
@@ -106,9 +106,10 @@ impl<'p> RoundClients<'p> {
         };
     }
 
-    /// Runs the local steps θ ← θ − γ_k (B⁻¹ Σ F_k(θ; Z_b) + ξ_k + μ(θ − point)) of each member,
-    /// from `start` (d numbers), or without it from the member's own row of `ends`. The ends are
-    /// in `ends`, N rows of d; the rows of clients that take no part are left as they are.
+    /// Runs the local steps θ ← θ − γ_k (B⁻¹ Σ F_k(θ; Z_b) + ξ_k + μ(θ − point)) of each member, from `start` (d
+    /// numbers), or without it from the member's own row of `ends`. The ends are in `ends`, N rows of d; the rows of
+    /// clients that take no part are left as they are. The oracle calls and the steps of the slowest member are counted
+    /// as cost; communication is counted when the round ends.
     ///
     /// # Panics
     /// If lengths do not fit N and d.
@@ -140,7 +141,8 @@ impl<'p> RoundClients<'p> {
     }
 
     /// Writes the mean of `calls` oracle calls of each member, at its point, to the member's row of `fields`, N rows of
-    /// d. `points` has d numbers, the point of all, or N rows of d.
+    /// d; other rows are left as they are. `points` has d numbers, the point of all, or N rows of d. The calls are
+    /// counted as cost, but not as local steps.
     ///
     /// # Panics
     /// If lengths do not fit N and d, or `calls` is 0.
@@ -168,7 +170,7 @@ impl<'p> RoundClients<'p> {
         average(self.shares, &self.members, rows, mean);
     }
 
-    /// 64 uniform bits for draws of the algorithm itself.
+    /// 64 uniform bits for draws of the algorithm itself, from a stream that no other draw of the run uses.
     pub fn bits(&mut self) -> u64 {
         self.own.bits()
     }

@@ -161,7 +161,7 @@ impl Terms {
         self.local_steps[client % self.local_steps.len()]
     }
 
-    /// The step size γ_k of a client.
+    /// The step size γ_k of a client, in the first round where step sizes fall.
     pub fn step(&self, client: usize) -> f64 {
         if self.normalised { self.step_size / self.steps(client) as f64 } else { self.step_size }
     }
@@ -213,7 +213,8 @@ impl Terms {
         }
     }
 
-    /// The number of local steps of all clients that take part in a round, on average, rounded up. At most 2⁶⁴ − 1.
+    /// The number of local steps of all clients that take part in a round, on average over cohorts or coins, rounded
+    /// up. At most 2⁶⁴ − 1. Progress and the expected time of runs are counted by it.
     pub fn steps_of_all(&self, clients: usize) -> u64 {
         match self.schedule {
             Schedule::Every => {
@@ -297,8 +298,9 @@ impl Terms {
     }
 
     /// The number of communications of a round, and the number of oracle evaluations of the client that makes the most
-    /// of them, both on average: what a budget is divided by. If clients that do unequal work are drawn, the second
-    /// number is that of the slowest of all N clients. `batch` is the number of evaluations of an oracle call.
+    /// of them, both on average: what a budget is divided by. The round is what the clock says. If clients that do
+    /// unequal work are drawn, the second number is that of the slowest of all N clients. `batch` is the number of
+    /// evaluations of an oracle call.
     pub fn mean_round(&self, clients: usize, batch: u64) -> (f64, f64) {
         match self.schedule {
             Schedule::Every => {
@@ -316,7 +318,8 @@ impl Terms {
         }
     }
 
-    /// The oracle calls of the client that makes the most, if client k takes `steps(k)` local steps.
+    /// The oracle calls of the client that makes the most in its local steps, if client k takes `steps(k)` of them,
+    /// which must depend on k no more than the terms' list of local steps does.
     fn most_calls(&self, clients: usize, steps: impl Fn(usize) -> f64) -> f64 {
         // Both lists repeat cyclically over the clients, so that one period of both has every client's work.
         let step_period = self.local_steps.len().max(1);
@@ -330,7 +333,7 @@ impl Terms {
     }
 
     /// Everything that is wrong with the terms whatever the problem is, under the keys of the
-    /// manifest.
+    /// manifest. What the keys of one kind of algorithm forbid, the kind finds (`AlgorithmKind::faults`).
     pub fn check(&self) -> Vec<Fault> {
         let mut faults = Faults::default();
         faults.positive("step-size", self.step_size);
@@ -389,7 +392,7 @@ impl Terms {
     }
 }
 
-/// The sum of the numbers of local steps; 128 bits hold it for every list that the terms accept.
+/// The sum of the numbers of local steps. 128 bits hold it for every list, also one that [`Terms::check`] refuses.
 fn sum_of_steps(steps: &[u64]) -> u128 {
     steps.iter().map(|&e| u128::from(e)).sum()
 }

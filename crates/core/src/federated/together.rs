@@ -33,7 +33,7 @@ pub fn runs_together(
 
 /// Several runs of one algorithm that go on together, round by round.
 pub trait RunsTogether {
-    /// Runs one round of every run that was not stopped.
+    /// Runs one round of every run that was not stopped; the bits are those that each run has alone.
     fn round(&mut self);
     /// The run that was launched from conditions number `place`, from 0 on.
     fn run(&self, place: usize) -> &dyn Run;
@@ -57,7 +57,7 @@ impl<'p, P: Problem> Together<'p, P> {
     /// A run from each of these conditions, at its θ_0.
     ///
     /// # Panics
-    /// If rounds do not have a fixed number of local steps of all clients.
+    /// If rounds do not have a fixed number of local steps of all clients: under a coin, or with a cohort.
     pub fn new(problem: &'p P, terms: &Terms, from: &[Conditions<'_>]) -> Self {
         assert!(terms.schedule == Schedule::Every && terms.cohort.is_none());
         let mut runs = Vec::with_capacity(from.len());

@@ -4,8 +4,8 @@ use super::{Cost, Schedule, Terms};
 use crate::kernel::{LocalSteps, Members};
 
 impl LocalSteps {
-    /// γ_k E_k, the sum of the client's step sizes in a round. Its path in the round divided by this is a mean of its
-    /// fields.
+    /// γ_k E_k, the sum of the client's step sizes in a round. What the client has moved in the round, divided by this,
+    /// is minus the mean of its fields and corrections.
     fn length(&self) -> f64 {
         self.step * self.steps as f64
     }
@@ -30,7 +30,8 @@ pub(super) struct StepPlans {
 }
 
 impl StepPlans {
-    /// The plans of a round in which the step sizes are those of the terms times `factor`, by which they have decayed.
+    /// The plans of a round in which the step sizes are those of the terms times `factor`, by which they have decayed;
+    /// 1 without a decay. Under a coin the numbers of steps count for nothing, since the coin decides.
     pub(super) fn new(terms: &Terms, clients: usize, factor: f64) -> Self {
         let mut plans = Vec::with_capacity(clients);
         for client in 0..clients {
@@ -106,9 +107,9 @@ impl Participants {
 }
 
 impl Terms {
-    /// What each round costs on a problem with `clients` clients in dimension d where an oracle call evaluates `batch`
-    /// records. `None` where rounds may differ in their cost: under random communication, and if a part of clients is
-    /// drawn that do not all do the same work.
+    /// What each round costs, as [`Participants::cost`] counts it, on a problem with `clients` clients in dimension d
+    /// where an oracle call evaluates `batch` records. `None` where rounds may differ in their cost: under random
+    /// communication, and if a part of clients is drawn that do not all do the same work.
     pub fn round_cost(&self, clients: usize, batch: u64, d: usize) -> Option<Cost> {
         let plans = StepPlans::new(self, clients, 1.0).clients;
         let do_equal_work =

@@ -18,7 +18,8 @@ pub struct Alias<A>(Box<[Slot<A>]>);
 
 impl<A: Copy> Alias<A> {
     /// The distribution in which each item's probability is proportional to its weight
-    /// (Vose's method).
+    /// (Vose's method). An item may be listed several times: then its weights add up. One with the weight 0 is never
+    /// drawn.
     ///
     /// # Panics
     /// If there is no item, a weight is negative or NaN, or the sum of the weights is 0 or not finite.
@@ -46,6 +47,7 @@ impl<A: Copy> Alias<A> {
                 small.push(l);
             }
         }
+        // A slot that is left has a share of 1 up to rounding: every draw gives its own item, as it was initialised.
         Self(slots.into())
     }
 
@@ -63,7 +65,8 @@ impl<A: Copy> Alias<A> {
         prefetch(self.slot(draw).0);
     }
 
-    /// The item that a draw of 64 uniform bits gives.
+    /// The item that a draw of 64 uniform bits gives: its upper bits choose a slot, and the rest one of the slot's two
+    /// items.
     #[inline(always)]
     pub fn pick(&self, draw: u64) -> A {
         let (slot, fraction) = self.slot(draw);

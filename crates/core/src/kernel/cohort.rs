@@ -22,7 +22,8 @@ impl Proximal<'_> {
     /// What stands for no proximal term: it has no anchor either.
     pub const NONE: Self = Self { weight: 0.0, anchor: &[] };
 
-    /// Adds the term to a field at θ, field ← field + μ(θ − θ_t); both have d numbers.
+    /// Adds the term to a field at θ, field ← field + μ(θ − θ_t); both have d numbers. Without an anchor
+    /// ([`Self::NONE`]) nothing is added.
     #[inline]
     pub fn add_to(&self, theta: &[f64], field: &mut [f64]) {
         for ((field, theta), anchor) in field.iter_mut().zip(theta).zip(self.anchor) {
@@ -124,7 +125,7 @@ pub struct Local<'a, S> {
 
 impl<'a, S> Cohort<'a, S> {
     /// The members of a round, and their part of the data of N clients. Steps are plain, θ ← θ − γ_k (F_k(θ; Z) + ξ_k),
-    /// unless `extended` is set afterwards.
+    /// and on whole rows of θ, unless `extended` or `on_supports` is set afterwards.
     ///
     /// # Panics
     /// If lengths do not agree, a member has no entry, or N or d is 0.
@@ -169,7 +170,8 @@ impl<'a, S> Cohort<'a, S> {
         self.all.members.last().map_or(0, |last| last + 1)
     }
 
-    /// The number of local steps of all members together.
+    /// The number of local steps of all members together. The engine decides by it whether two threads are to share
+    /// the cohort.
     pub fn client_steps(&self) -> u64 {
         match self.steps {
             Some(steps) => steps * self.len() as u64,
@@ -177,7 +179,8 @@ impl<'a, S> Cohort<'a, S> {
         }
     }
 
-    /// Two cohorts, of the first `count` members and of the others, which two threads may run at the same time.
+    /// Two cohorts, of the first `count` members and of the others, which two threads may run at the same time: each
+    /// has its own members' rows of θ, streams and states, and the same form of the steps.
     ///
     /// # Panics
     /// If there are fewer members.
@@ -208,18 +211,21 @@ impl<'a, S> Cohort<'a, S> {
         (Self { all: low, states, ..self }, Self { all: high, states: states_high, ..self })
     }
 
-    /// The members in order, each with its own row of θ, stream and state.
+    /// The members in order, each with its own row of θ, stream and state. The iterator copies θ_t to a member's row
+    /// first, if all members begin there.
     pub fn locals(self) -> Locals<'a, S> {
         Locals { cohort: self, entry: 0 }
     }
 
-    /// Calls `run`, which runs the local steps of one client, with each member in order.
+    /// Calls `run`, which runs the local steps of one client, with each member in order, whose row of θ has the point
+    /// at which its steps begin.
     pub fn each(self, run: impl FnMut(Local<'_, S>)) {
         self.locals().for_each(run);
     }
 
     /// Calls `run` with each sequence of neighbouring members that have equal numbers of steps, so that they can be
-    /// stepped in lockstep.
+    /// stepped in lockstep. For kernels of plain steps: `run` is told nothing of batches and of the proximal term, nor
+    /// gets the states of the clients' noise.
     #[inline(always)]
     pub(in crate::kernel) fn each_equal_run(&mut self, mut run: impl FnMut(&mut EqualSteps<'_>)) {
         let plans = self.all.plans;
@@ -240,7 +246,8 @@ impl<'a, S> Cohort<'a, S> {
     }
 
     /// Calls `run` once for each member of these cohorts, which are the same clients in several runs: with the data
-    /// that the member has in all of the runs, so that they can be stepped in lockstep.
+    /// that the member has in all of the runs, so that they can be stepped in lockstep. For kernels of plain steps, as
+    /// `each_equal_run`.
     ///
     /// # Panics
     /// If the cohorts differ in their members or in their numbers of steps.
@@ -281,7 +288,8 @@ fn skip_items<'a, T>(rest: &mut &'a mut [T], count: usize) -> &'a mut [T] {
 
 impl<'a, S> Locals<'a, S> {
     /// The next member, and θ_t if its steps begin there instead of at its own row, to which θ_t is not copied: for
-    /// kernels that copy θ elsewhere anyway. `None` after the last member.
+    /// kernels that copy θ elsewhere anyway. They then write where the steps end to the member's row, whose numbers
+    /// mean nothing before. `None` after the last member.
     #[inline(always)]
     pub fn next_apart(&mut self) -> Option<(Local<'a, S>, Option<&'a [f64]>)> {
         let Cohort { all, states, steps: equal, .. } = &mut self.cohort;

@@ -65,7 +65,8 @@ pub(in crate::kernel) unsafe fn sigmoids<I: Simd>(u: &mut [f64]) {
     }
 }
 
-/// Replaces each x by e^x, with the bits of `libm`; `ordinary` says whether all |x| are below [`LARGE`].
+/// Replaces each x by e^x, with the bits of `libm`. `ordinary` says that all |x| are below [`LARGE`]: where it is said
+/// wrongly, results are wrong; without it, `libm` is called for each number, which is always right.
 ///
 /// # Safety
 /// The instruction set `I` is present; the length is a multiple of its lanes.
@@ -117,7 +118,8 @@ unsafe fn exp<I: Simd>(x: I::V) -> I::V {
 }
 
 /// e^x − 1 − x, with an error of some units in the last place also where x is small: the definition, which
-/// [`beyond_linears`] repeats in lanes. The terms of the series that are left out are below 1e-17 of the sum.
+/// [`beyond_linears`] repeats in lanes for divergences of softmax regression. The terms of the series that are left out
+/// are below 1e-17 of the sum.
 pub fn beyond_linear(x: f64) -> f64 {
     if x.abs() > SERIES {
         return libm::expm1(x) - x;
@@ -222,7 +224,8 @@ unsafe fn series<I: Simd>(x: I::V) -> I::V {
 }
 
 /// e^x − 1 with the operations of `libm` where |x| is above [`SERIES`]: it is 2^k e^r − 1 with
-/// k from the nearest multiple of ln 2, which is not 0.
+/// k from the nearest multiple of ln 2, which is not 0. In lanes with a smaller |x| the result means nothing:
+/// [`beyond_linears`] takes the series there.
 ///
 /// # Safety
 /// The instruction set `I` is present; |x| < [`MOST_IN_LANES`].

@@ -20,7 +20,8 @@ fn fold(x: &mut [f64; WIDTH], width: usize) -> f64 {
 }
 
 /// Σ term(i) over `0..d`, in the order of operations that kernels follow on every instruction set: term i is added to
-/// accumulator i modulo 16, and the accumulators are folded by halves. So a sum has the same bits in all registers.
+/// accumulator i modulo 16, and the accumulators are folded by halves. So a sum has the same bits in all registers. It
+/// is 0 if there is no term. Stored results depend on this order.
 #[inline(always)]
 pub fn fold_sum(d: usize, term: impl Fn(usize) -> f64) -> f64 {
     let mut acc = [0.0; WIDTH];

@@ -2,7 +2,8 @@
 //!
 //! The operations are those of `libm` (FreeBSD's `s_log1p.c`: 1 + x = 2^k (1 + f), and a rational
 //! approximation of log(1 + f)), in its order, in lanes. Its cases are selected instead of
-//! branched, apart from those of numbers that have no logarithm.
+//! branched, apart from those of numbers that have no logarithm. The Bregman divergences of softmax regression
+//! need it.
 
 use super::exp::{LN2_HIGH, LN2_LOW};
 use super::padding::WIDEST;

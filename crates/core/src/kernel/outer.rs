@@ -65,8 +65,9 @@ pub fn add_outer_products(a: Rows<'_>, b: Rows<'_>, out: &mut [f64]) {
     add_on(InstructionSet::best(), a, b, out, Wanted::Whole);
 }
 
-/// [`add_outer_products`] for a symmetric matrix, in about half of the time: afterwards only the lower triangle of the
-/// matrix, with its diagonal, is right.
+/// [`add_outer_products`] for a sum that is symmetric, such as with each b_k a multiple of a_k, in about half of the
+/// time: afterwards only the lower triangle of the matrix, with its diagonal, is right. Some entries above it have
+/// changed.
 ///
 /// # Panics
 /// If lengths do not agree.
@@ -92,7 +93,8 @@ fn add_on(path: InstructionSet, a: Rows<'_>, b: Rows<'_>, out: &mut [f64], wante
     outer::<false>(path, a, b, sums);
 }
 
-/// Adds Σ_k a_k b_kᵀ to `out`, or subtracts it if `SUBTRACT`. Blocks of rows of a large matrix run on all threads.
+/// Adds Σ_k a_k b_kᵀ to `out`, or subtracts it if `SUBTRACT`. Blocks of rows of a large matrix run on all threads, on
+/// which no bit depends.
 fn outer<const SUBTRACT: bool>(path: InstructionSet, a: Rows<'_>, b: Rows<'_>, out: OuterSums<'_>) {
     /// Rows of the matrix that one thread sums at a time; whole tiles.
     const TOGETHER: usize = 16 * TALL;

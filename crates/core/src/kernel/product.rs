@@ -11,7 +11,7 @@ use super::strips::{folded, over_strips};
 /// `out`.
 ///
 /// # Panics
-/// If lengths do not agree.
+/// If lengths do not agree, or x is empty.
 pub fn product(matrix: &[f64], x: &[f64], out: &mut [f64]) {
     assert!(matrix.len() == x.len() * out.len());
     products(Rows::new(matrix, x.len(), x.len()), x, out);
@@ -28,6 +28,7 @@ pub fn products(rows: Rows<'_>, x: &[f64], out: &mut [f64]) {
 /// [`products`] on a chosen instruction set.
 fn products_on(path: InstructionSet, rows: Rows<'_>, x: &[f64], out: &mut [f64]) {
     assert!(rows.dim() == x.len() && rows.len() == out.len());
+    // The strips below need 16 numbers.
     if x.len() < WIDTH {
         for (out, row) in out.iter_mut().zip(rows.iter()) {
             *out = fold_sum(x.len(), |i| row[i] * x[i]);

@@ -63,7 +63,8 @@ const NEAR: usize = (3 * MOST + 1) * 4;
 struct CacheLines([f64; NEAR]);
 
 impl RecordTables {
-    /// Tables of these sets of records, each a list of rows of d numbers, under the penalty λ = `l2`.
+    /// Tables of these sets of records, each a list of rows of d numbers, under the penalty λ = `l2`. In logistic
+    /// regression the rows are records times their labels.
     ///
     /// # Panics
     /// If `d` is 0, there is no set, one is empty or not rows of `d`, or targets are not one per record.
@@ -81,7 +82,8 @@ impl RecordTables {
         Self { d, stride: padded(d), l2, link, records: Table::new(d, sets), begins }
     }
 
-    /// Whether there are fused local steps for the dimension; without them, steps are a loop over the oracle.
+    /// Whether there are fused local steps for the dimension: for every d but 1, since a row of one number is not
+    /// padded to a register. Without them, steps are a loop over the oracle.
     pub fn has_fused_steps(&self) -> bool {
         self.d > 1
     }
@@ -127,7 +129,7 @@ impl RecordTables {
     }
 
     /// The definition of an oracle call: `field` ← λθ + B⁻¹ Σ e x over B = `batch` records of the client, drawn with
-    /// replacement.
+    /// replacement, with e the error of the record x at θ. Each takes one draw of `rng`. θ and `field` have d numbers.
     #[inline(always)]
     pub fn field(
         &self,
@@ -152,8 +154,8 @@ impl RecordTables {
 
     /// Runs the local steps of every client of the cohort, plain ones on one record each, and returns `None`; without
     /// fused steps for the dimension, it runs nothing and returns the cohort. With a tangent the steps are those of the
-    /// linearised field. A caller takes steps with a proximal term or on batches otherwise: what the cohort says of
-    /// these is not read.
+    /// linearised field, which is known for logistic regression alone. A caller takes steps with a proximal term or on
+    /// batches otherwise: what the cohort says of these is not read.
     ///
     /// # Panics
     /// If the tangent's θ* has another dimension, or the tangent does not have a weight for each record.
@@ -207,6 +209,7 @@ impl RecordTables {
             clients: &mut EqualSteps<'_>,
             tangent: Option<&Tangent<'_>>
         ) => match I::LANES {
+            // A row of two numbers is not padded, and fills a register of two lanes.
             WIDEST_SHORT if tables.d == 2 => tables.groups::<BaseLanes, I>(clients, tangent),
             // Wider registers for σ would serve no more clients.
             _ => tables.groups::<I, <I as Strips>::Short>(clients, tangent),
@@ -217,7 +220,8 @@ impl RecordTables {
     /// of registers that is known at compile time, and long ones are passed over in strips.
     ///
     /// # Safety
-    /// `I` and `W` are present; rows of θ and ξ have d numbers.
+    /// `I` and `W` are present, and W has at most [`WIDEST_SHORT`] lanes; a padded row is whole registers of `I`; rows
+    /// of θ and ξ have d numbers.
     #[inline(always)]
     unsafe fn groups<I: Simd, W: Simd>(
         &self,
@@ -240,8 +244,8 @@ impl RecordTables {
         }
     }
 
-    /// Runs all local steps of one group of clients after the other. The groups are of nearly equal size, and their
-    /// rows fit in the first-level cache.
+    /// Runs all local steps of one group of clients after the other. The groups are of nearly equal size, of at most
+    /// [`MOST`] clients, and their rows fit in the first-level cache, unless those of two clients are too long.
     ///
     /// # Safety
     /// As for `groups`; rows have the form `F`.
@@ -376,7 +380,7 @@ impl RecordTables {
     /// xᵀ(θ* − θ), and afterwards the record's error e. `records` are the numbers of the records in their sets.
     ///
     /// # Safety
-    /// `W` is present; the clients have these records.
+    /// `W` is present, with at most [`WIDEST_SHORT`] lanes; the clients have these records.
     #[inline(always)]
     unsafe fn products_to_errors<W: Simd>(
         &self,
@@ -416,7 +420,7 @@ struct HeldRecords {
     sets: [*const f64; MOST],
     /// The number of each client's records.
     counts: [u64; MOST],
-    /// The targets of each client's records in linear regression, or their weights along a tangent.
+    /// The targets of each client's records in linear regression, or their weights along a tangent; null otherwise.
     targets: [*const f64; MOST],
 }
 

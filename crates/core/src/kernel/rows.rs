@@ -42,7 +42,10 @@ impl<'a> Rows<'a> {
         self.stride
     }
 
-    /// The d numbers of row number k, without its padding.
+    /// The d numbers of row number k, from 0 on, without its padding.
+    ///
+    /// # Panics
+    /// If there are fewer rows.
     #[inline(always)]
     pub fn row(&self, k: usize) -> &'a [f64] {
         &self.data[k * self.stride..][..self.d]
@@ -64,7 +67,7 @@ impl<'a> Rows<'a> {
         Self { data: &self.data[(begin * self.stride).min(end)..end], ..*self }
     }
 
-    /// The columns `begin..end` of all rows, as rows of `end - begin` numbers.
+    /// The columns `begin..end` of all rows, as rows of `end - begin` numbers that begin as far apart as before.
     ///
     /// # Panics
     /// If there are fewer columns, or the range is empty.
@@ -121,7 +124,7 @@ pub struct Table {
 }
 
 impl Table {
-    /// A table of the rows of these lists, one after the other.
+    /// A table of the rows of these lists, one after the other: each list is rows of `d` numbers without padding.
     ///
     /// # Panics
     /// If `d` is 0 or the last row of a list is not whole.

@@ -74,8 +74,9 @@ struct ServerRows<'a> {
     after: &'a mut [f64],
 }
 
-/// Writes the mean of the members' rows of `rows` to `out`; each row has as many numbers as `out`. They are summed in
-/// the order of the members.
+/// Writes the mean of the members' rows of `rows`, all of equal weight, to `out`; each row has as many numbers as
+/// `out`. `rows` has a row for every client, of which those of other clients are not read. They are summed in the order
+/// of the members.
 ///
 /// # Panics
 /// If a member has no row, or there is no member.
@@ -107,7 +108,7 @@ pub fn weighted_mean_of(members: &Members, shares: &[f64], rows: &[f64], out: &m
     out.iter_mut().for_each(|x| *x /= total);
 }
 
-/// [`mean_of`] on a chosen instruction set.
+/// [`mean_of`] on a chosen instruction set, on which the bits do not depend.
 ///
 /// # Panics
 /// If a member has no row, or there is no member.
@@ -151,7 +152,8 @@ pub struct ImpliedVariates<'a> {
 }
 
 /// Lets the variates of the members learn, c_k ← c_k − c̄ + (θ_t − θ_k)/ℓ_k, and then updates c̄ ← N⁻¹ Σ c_k over all
-/// clients and ξ_k ← c̄ − c_k of each. The bits do not depend on the instruction set.
+/// clients and ξ_k ← c̄ − c_k of each. On entry c̄ is the mean of the c_k; ξ is only written. All clients have equal
+/// shares here. The bits do not depend on the instruction set.
 ///
 /// # Panics
 /// If lengths do not agree, a member is not among the N clients, or N is 0.
@@ -173,11 +175,11 @@ pub fn learn_on(
     by_columns!(path, rows, learn_stored);
 }
 
-/// [`learn_on`] with all clients as members: then c_k − c̄ is −ξ_k, so that c_k need not be stored.
-/// In the same pass over the ends it also writes their mean θ_{t+1} to `after`, d numbers.
+/// [`learn_on`] with all clients as members: then c_k − c̄ is −ξ_k, so that c_k need not be stored, and c̄ is only
+/// written. In the same pass over the ends it also writes their mean θ_{t+1} to `after`, d numbers.
 ///
 /// # Panics
-/// If lengths do not agree, or N is 0.
+/// If lengths do not agree, rows of ξ are less than d apart, or N is 0.
 pub fn learn_all_on(
     path: InstructionSet,
     steps: FinishedSteps<'_>,
@@ -196,7 +198,7 @@ pub fn learn_all_on(
 }
 
 /// Updates the mean and the corrections after variates have changed: c̄ ← N⁻¹ Σ c_k and ξ_k ← c̄ − c_k. `variates`,
-/// c_k, and `corrections`, ξ_k, are N rows of d numbers, and `mean`, c̄, is d numbers.
+/// c_k, and `corrections`, ξ_k, are N rows of d numbers, and `mean`, c̄, is d numbers. The variates are only read.
 ///
 /// # Panics
 /// If lengths do not agree, or N or d is 0.
@@ -209,7 +211,7 @@ pub fn update_corrections(variates: &mut [f64], mean: &mut [f64], corrections: &
 }
 
 impl ServerRows<'_> {
-    /// [`mean_of`] for the columns in R registers of `I`, from number `column` on.
+    /// [`mean_of`] for the columns in R registers of `I`, from number `column` on. There is at least one member.
     ///
     /// # Safety
     /// `I` is present; R·LANES columns begin at `column`.

@@ -39,7 +39,8 @@ pub(in crate::kernel) unsafe fn folded<I: Simd, const W: usize>(sums: [I::V; W])
     unsafe { I::fold(to_register::<I, W>(sums)) }
 }
 
-/// One register whose lanes are the sums of the 16 accumulators of a strip, folded by halves down to its length.
+/// One register that the 16 accumulators of a strip, W registers, are folded to by halves. The sum of its lanes is the
+/// sum of all 16.
 ///
 /// # Safety
 /// As for [`folded`].
@@ -61,8 +62,9 @@ pub(in crate::kernel) unsafe fn to_register<I: Simd, const W: usize>(mut sums: [
 }
 
 /// Runs `$step` with the offset of each register of a row of `$stride` numbers and the number of
-/// its accumulator. The row is whole strips and 0, 4, 8 or 12 numbers more; each of these cases
-/// is unrolled, so that accumulators stay in registers.
+/// its accumulator, from 0 to W − 1. The row is whole strips and 0, 4, 8 or 12 numbers more; each of these cases
+/// is unrolled, so that accumulators stay in registers. `$stride` must be a multiple of 4 and of the lanes of `$I`, as
+/// the length of a padded row is: of any other, the last numbers are left out without an error.
 macro_rules! over_strips {
     ($I:ident, $W:ident, $stride:expr, |$offset:ident, $r:ident| $step:expr) => {{
         macro_rules! registers {
@@ -94,8 +96,8 @@ pub(in crate::kernel) use over_strips;
 /// The product xᵀy of two padded rows of `stride` numbers, summed in the order of [`super::fold_sum`].
 ///
 /// # Safety
-/// `I` is present, W is the number of its registers in a strip; `stride` is that of padded rows,
-/// 4 or more.
+/// `I` is present, W is the number of its registers in a strip; `stride` is the length of padded rows, a multiple of 4
+/// and of the lanes of `I`, 4 or more.
 #[inline(always)]
 pub(in crate::kernel) unsafe fn dot<I: Simd, const W: usize>(
     x: *const f64,

@@ -6,10 +6,14 @@ use super::product::products;
 use super::rows::Rows;
 
 /// xᵀy of two vectors of one length, summed in the order of [`fold_sum`].
+///
+/// # Panics
+/// If y is shorter than x.
 #[inline]
 pub fn dot(x: &[f64], y: &[f64]) -> f64 {
     let d = x.len();
     let y = &y[..d];
+    // Long sums are faster in registers, where they have the same bits.
     if d > SHORT {
         let mut out = [0.0];
         products(Rows::new(x, d, d), y, &mut out);
@@ -18,7 +22,11 @@ pub fn dot(x: &[f64], y: &[f64]) -> f64 {
     fold_sum(d, |i| x[i] * y[i])
 }
 
-/// ‖x − y‖² of two vectors of one length, summed in the order of [`fold_sum`].
+/// ‖x − y‖² of two vectors of one length, summed in the order of [`fold_sum`]. Common lengths have loops of their own,
+/// which are unrolled and give the same bits.
+///
+/// # Panics
+/// If y is shorter than x.
 pub fn squared_distance(x: &[f64], y: &[f64]) -> f64 {
     match x.len() {
         2 => squared_distance_of::<2>(x, y),
@@ -48,7 +56,8 @@ pub fn difference(x: &[f64], y: &[f64]) -> Vec<f64> {
     x.iter().zip(y).map(|(x, y)| x - y).collect()
 }
 
-/// Adds a x to y: y ← y + a x.
+/// Adds a x to y, which has the length of x: y ← y + a x. Lengths are not checked: numbers of the longer vector beyond
+/// the end of the shorter one are left out.
 #[inline]
 pub fn axpy(a: f64, x: &[f64], y: &mut [f64]) {
     for (y, x) in y.iter_mut().zip(x) {
@@ -56,7 +65,8 @@ pub fn axpy(a: f64, x: &[f64], y: &mut [f64]) {
     }
 }
 
-/// θ ← θ − step (field + ξ): the one local step of every algorithm.
+/// θ ← θ − step (field + ξ), where ξ is `correction`: the one local step of every algorithm. All three have d numbers.
+/// The field and ξ are added first, an order that fused kernels repeat to the bit, but for those on sparse records.
 #[inline]
 pub fn descend(theta: &mut [f64], field: &[f64], correction: &[f64], step: f64) {
     for ((theta, field), xi) in theta.iter_mut().zip(field).zip(correction) {

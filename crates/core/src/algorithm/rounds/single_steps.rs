@@ -23,7 +23,8 @@ pub fn single_steps(terms: &Terms, size: ProblemSize) -> Traced {
     Ok(program_of(size, 1.0, vec![first, later], 1))
 }
 
-/// The first round of one local step if `is_first`, which begins at θ_0 with variates of 0, or else a later one.
+/// The first round of one local step if `is_first`, which begins at θ_0 with variates of 0, or else a later one. The
+/// estimate after it, its `result`, is the mean of the clients, whether or not they communicate.
 fn round_of_a_step(terms: &Terms, size: ProblemSize, probability: f64, is_first: bool) -> Round {
     let is_corrected = has_variates(terms);
     let theta = 0;
@@ -58,7 +59,7 @@ fn round_of_a_step(terms: &Terms, size: ProblemSize, probability: f64, is_first:
     let next_theta = sum([(ends, 1.0), (moved, 1.0)]);
     let mut next = vec![next_theta.clone()];
     if is_corrected {
-        // c_k ← c_k + (p/γ)(θ̄ − θ_k) at a communication.
+        // c_k ← c_k + (p/γ)(θ̄ − θ_k) at a communication; under a coin all clients have the step size γ.
         let rate = probability / terms.step(0);
         next.push(match variates {
             Some(variates) => sum([(variates, 1.0), (moved, rate)]),

@@ -37,7 +37,7 @@ pub struct Entries<'a> {
 }
 
 impl Entries<'_> {
-    /// These entries, borrowed for some of the members alone.
+    /// These entries, borrowed with other members, which must be some of those that they have now.
     #[inline(always)]
     pub fn with_members<'b>(&'b mut self, members: &'b [usize]) -> Entries<'b> {
         Entries { members, theta: self.theta, streams: self.streams, ..*self }

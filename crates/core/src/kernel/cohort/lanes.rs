@@ -48,8 +48,8 @@ pub(in crate::kernel) struct Lanes<'a, const K: usize> {
 
 impl<const K: usize> Lanes<'_, K> {
     /// For each member a pointer to its next draws, each 64 uniform bits, and how many draws are ready behind every
-    /// pointer: at least 1, and at most `most`. Pointers beyond the number of members are null. A kernel reads the
-    /// draws in place, and calls [`Self::skip`] for those that it has read.
+    /// pointer: at most `most`, and at least 1 unless `most` is 0. Pointers beyond the number of members are null. A
+    /// kernel reads the draws in place, and calls [`Self::skip`] for those that it has read.
     #[inline(always)]
     pub fn ready(&mut self, most: u64) -> ([*const u64; K], usize) {
         let mut now = usize::try_from(most).unwrap_or(usize::MAX);
@@ -147,7 +147,7 @@ impl EqualSteps<'_> {
     }
 
     /// Prefetches what [`EqualSteps::prefetch_draws`] reads of member number `k`, if there
-    /// is one.
+    /// is one: the place of its stream's next draw. To be called some members earlier than that.
     #[inline(always)]
     pub fn prefetch_position(&self, k: usize) {
         if let Some(stream) = self.stream(k) {
@@ -160,6 +160,7 @@ impl EqualSteps<'_> {
     pub fn prefetch_draws(&self, k: usize) {
         let Some(stream) = self.stream(k) else { return };
         match stream.unused() {
+            // All its draws are used, so that the next ones are made in place, which touches the whole stream.
             [] => prefetch_all(stream, size_of::<Stream>()),
             draws => {
                 // 7 more, so that the cache line of the last one is included.

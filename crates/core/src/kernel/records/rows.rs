@@ -50,7 +50,8 @@ pub(super) struct StepRows {
 }
 
 impl StepRows {
-    /// Copies θ and ξ of these clients, and θ*, to `room`.
+    /// Copies θ and ξ of these clients, and with a tangent θ*, to `room`. The rows of θ* − θ are not written yet:
+    /// [`Self::update_apart`] does.
     ///
     /// # Safety
     /// `room` has 3·len + 1 rows of `stride` numbers, where len is the number of clients in `lanes`; in those of ξ and
@@ -84,7 +85,7 @@ impl StepRows {
         Self { theta, xi, star: star.as_ptr(), apart: apart.as_mut_ptr() }
     }
 
-    /// Writes θ* − θ of the first `len` clients, whose θ has changed in a step.
+    /// Writes θ* − θ of the first `len` clients, whose θ has changed in a step. Without a tangent `len` is 0.
     ///
     /// # Safety
     /// `I` is present; there are rows of `stride` numbers for `len` clients.

@@ -42,7 +42,8 @@ impl fmt::Debug for InstructionSet {
 }
 
 impl InstructionSet {
-    /// The instruction sets that this processor has, the slowest first: tests compare their bits.
+    /// The instruction sets that this processor has, the slowest first: tests compare their bits, and benches their
+    /// times. The scalar one, which every processor has, is the first.
     pub fn available() -> Vec<InstructionSet> {
         let mut paths = vec![Self(InstructionSetName::Scalar)];
         #[cfg(target_arch = "x86_64")]
@@ -60,7 +61,7 @@ impl InstructionSet {
         paths
     }
 
-    /// The fastest instruction set that this processor has.
+    /// The fastest instruction set that this processor has, on which all runs are computed.
     #[inline]
     pub fn best() -> InstructionSet {
         #[cfg(target_arch = "x86_64")]
@@ -105,14 +106,16 @@ impl InstructionSet {
         }
     }
 
-    /// Whether this processor has what [`InstructionSetName::Avx2`] is compiled for.
+    /// Whether this processor has what [`InstructionSetName::Avx2`] is compiled for: every feature that `in_lanes!`
+    /// enables for it must be asked for here, since its code is undefined on a processor without it.
     #[cfg(target_arch = "x86_64")]
     #[inline]
     fn has_avx2() -> bool {
         is_x86_feature_detected!("avx2") && is_x86_feature_detected!("bmi2")
     }
 
-    /// Whether this processor has what [`InstructionSetName::Avx512`] is compiled for.
+    /// Whether this processor has what [`InstructionSetName::Avx512`] is compiled for: every feature that `in_lanes!`
+    /// enables for it must be asked for here, as for `has_avx2`.
     #[cfg(target_arch = "x86_64")]
     #[inline]
     fn has_avx512() -> bool {

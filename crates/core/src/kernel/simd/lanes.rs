@@ -140,8 +140,8 @@ impl FoldEach for ScalarLane {
     }
 }
 
-/// The sum of the numbers of R registers in the order of [`crate::kernel::fold::fold_sum`]: first over blocks of 16
-/// numbers, then over registers, then within one register.
+/// The sum of the numbers of R registers, which hold the terms of a padded row, in the order of
+/// [`crate::kernel::fold::fold_sum`]: first over blocks of 16 numbers, then over registers, then within one register.
 ///
 /// # Safety
 /// The instruction set `I` is present.

@@ -24,8 +24,10 @@ pub(in crate::kernel) use x86::Sse2 as BaseLanes;
 #[cfg(target_arch = "x86_64")]
 pub(in crate::kernel) use x86::{Avx2, Avx512, Sse2};
 
-/// Runs `$body`, compiled for `$path`, an [`InstructionSet`]; in the body, `$I` is the type of its registers ([`Simd`]).
-/// The variables that the body reads are listed with their types.
+/// Runs `$body`, compiled for `$path`, an [`InstructionSet`]; in the body, `$I` is the type of its registers
+/// ([`Simd`]). The variables that the body reads are listed with their types. The features that are enabled here are
+/// those that `InstructionSet::has_avx2` and `has_avx512` ask the processor for. The body is unsafe code, for which the
+/// place of the call answers.
 macro_rules! in_lanes {
     (@ $(#[$features:meta])? $I:ident = $lanes:ident, ($($arg:ident: $type:ty),*), $body:expr) => {{
         $(#[$features])?

@@ -1,6 +1,6 @@
 //! Hints to read memory before it is needed.
 
-/// Prefetches the cache line at `from`, if the processor can; nothing is read.
+/// Prefetches the cache line at `from`, if the processor can; nothing is read, so that the address need not be valid.
 #[inline(always)]
 pub(in crate::kernel) fn prefetch<T>(from: *const T) {
     #[cfg(target_arch = "x86_64")]
@@ -13,7 +13,7 @@ pub(in crate::kernel) fn prefetch<T>(from: *const T) {
     let _ = from;
 }
 
-/// Prefetches the cache lines of `bytes` bytes from `from` on.
+/// Prefetches the cache lines of `bytes` bytes from `from` on, whose addresses need not be valid.
 #[inline(always)]
 pub(in crate::kernel) fn prefetch_all<T>(from: *const T, bytes: usize) {
     (0..bytes).step_by(64).for_each(|offset| prefetch(from.cast::<u8>().wrapping_add(offset)));

@@ -73,8 +73,8 @@ impl ClassTables {
     }
 
     /// For each record of a set the [`divergence`] by which log Σ_k exp(u_k) exceeds its tangent if the record's logits
-    /// change by the logits that it has at `theta`. `p` are the probabilities before the change, K numbers for each
-    /// record.
+    /// change by the logits that it has at `theta`, a difference of two points. `p` are the probabilities before the
+    /// change, K numbers for each record.
     ///
     /// # Panics
     /// If lengths do not agree.
@@ -131,7 +131,8 @@ impl ClassTables {
     }
 
     /// Runs the local steps of every client of the cohort, with `batch` records in an oracle call. Extended steps take
-    /// the mean of [`Local::batch`](super::cohort::Local::batch) oracle calls, or have a proximal term.
+    /// the mean of [`Local::batch`](super::cohort::Local::batch) oracle calls, or have a proximal term; in plain steps
+    /// that number is not read. Client c holds set c.
     ///
     /// # Panics
     /// If dimensions do not agree, also that of the [`Proximal::anchor`](super::cohort::Proximal::anchor) of extended

@@ -44,7 +44,11 @@ pub struct ClassTables {
     pub(super) sets: Vec<LabelledRows>,
 }
 
-/// Replaces the logits of a record, one for each class, by the probabilities of the classes: the definition.
+/// Replaces the logits of a record, one for each class, by the probabilities of the classes: the definition, which
+/// kernels repeat in lanes to the bit.
+///
+/// # Panics
+/// If there is no class.
 pub fn softmax(u: &mut [f64]) {
     let mut most = u[0];
     for &u in u.iter() {

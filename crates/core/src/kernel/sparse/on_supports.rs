@@ -93,9 +93,10 @@ impl SparseRecords {
         }
     }
 
-    /// Whether all clients can step on the entries of θ that their records touch alone, with these plans
-    /// and this weight μ of a proximal term. Then cohorts with `on_supports` and
-    /// [`SparseRecords::mean_on_supports`] give the bits of steps on whole rows and their mean, in less time.
+    /// Whether all clients can step on the entries of θ that their records touch alone, with these plans and this
+    /// weight μ of a proximal term: supports are kept, and c = 1 − γ(λ + μ) of no client is below ½ or NaN. Then
+    /// cohorts with `on_supports` and [`SparseRecords::mean_on_supports`] give the bits of steps on whole rows and
+    /// their mean, in less time.
     pub fn has_supports(&self, plans: &[LocalSteps], weight: f64) -> bool {
         let mut known = self.scale_cache(weight);
         self.supports.is_some()
@@ -103,7 +104,8 @@ impl SparseRecords {
     }
 
     /// Writes the mean of the clients' θ after steps on supports to `after` (d numbers), and lets the variates, if
-    /// there are some, learn from the steps. `weight` is μ of the proximal term that the steps had.
+    /// there are some, learn from the steps. All clients took part, and weigh alike in the mean. `weight` is μ of the
+    /// proximal term that the steps had, and ξ, if there are variates, what they had: it is read before it changes.
     ///
     /// # Panics
     /// If there are no supports, dimensions do not agree, or c = 1 − γ(λ + μ) of a client is below ½ or NaN: unless

@@ -224,7 +224,7 @@ impl SparseRows {
         }
     }
 
-    /// Row k, with other columns: `columns` has a number for each stored number of all rows.
+    /// Row k, with other columns in place of its own: `columns` has a column for each stored number of all rows.
     #[inline(always)]
     pub(super) fn row_in<'a>(&'a self, k: usize, columns: &'a [u32]) -> SparseRow<'a> {
         let SparseRow { values, .. } = self.row(k);

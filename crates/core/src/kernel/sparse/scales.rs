@@ -47,8 +47,9 @@ pub(super) struct KnownScales {
 }
 
 impl KnownScales {
-    /// The scales for `steps` local steps of size γ = `step`, from the cache if it has enough of them. `None` where c
-    /// is below ½ or NaN, because such steps are not taken in passes.
+    /// The scales for `steps` local steps of size γ = `step`, from the cache if it has enough of them; they reach at
+    /// least to the end of the first pass. `None` where c = 1 − γ(λ + μ) is below ½ or NaN, because such steps are not
+    /// taken in passes.
     pub(super) fn for_steps(&mut self, step: f64, steps: u64) -> Option<&PassScales> {
         let factor = 1.0 - step * self.pull;
         if factor.is_nan() || factor < LEAST_FACTOR {

@@ -87,7 +87,8 @@ impl SparseRecords {
         }
     }
 
-    /// Runs the local steps of every client of the cohort.
+    /// Runs the local steps of every client of the cohort, plain or extended, as the head of this module defines them.
+    /// If the cohort is to be `on_supports`, and supports are kept, only the entries of a client's support are written.
     ///
     /// # Panics
     /// If dimensions do not agree; on supports also if clients begin at their own rows, or c = 1 − γ(λ + μ) of a client
@@ -149,7 +150,8 @@ impl SparseRecords {
         }
     }
 
-    /// Runs the local steps of a client as a loop over the oracle, as it is done where c is below ½.
+    /// Runs the local steps of a client as a loop over the oracle, as it is done where c is below ½. A mean of several
+    /// oracle calls is summed of B⁻¹ times each call.
     fn run_oracle_loop(&self, local: Local<'_, ()>, proximal: Proximal<'_>) {
         let d = local.theta.len();
         let mut field = vec![0.0; d];
@@ -300,8 +302,8 @@ impl SparseRecords {
     }
 }
 
-/// Whether all numbers of a row of ξ are 0. `zero` is the row that was last found to be 0: clients may share it, so
-/// that it need not be searched again.
+/// Whether all numbers of a row of ξ are 0. `zero` points to the row that was last found to be 0, or is null: clients
+/// may share that row, so that it need not be searched again.
 pub(super) fn is_zero_row(xi: &[f64], zero: *const f64) -> bool {
     zero == xi.as_ptr() || xi.iter().all(|x| *x == 0.0)
 }

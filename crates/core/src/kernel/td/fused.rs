@@ -19,8 +19,8 @@ impl TransitionTables {
     /// compiled once for all types of states.
     ///
     /// # Safety
-    /// Clients and dimension agree with the tables. There is a fused body: d is at least 2, and with one lane the stride
-    /// exceeds [`SHORT`].
+    /// Clients and dimension agree with the tables, and steps are plain. There is a fused body: d is at least 2, and
+    /// with one lane the stride exceeds [`SHORT`].
     #[inline(never)]
     pub(super) unsafe fn run(&self, path: InstructionSet, clients: &mut EqualSteps<'_>) {
         // A row of one register of eight lanes waits longer for its sum than two of four do.
@@ -41,7 +41,8 @@ impl TransitionTables {
     /// time, and long ones are passed over in strips.
     ///
     /// # Safety
-    /// The instruction set `I` is present; clients and lengths are in range.
+    /// The instruction set `I` is present, and a padded row is whole registers of it; clients and dimension agree with
+    /// the tables, and there is a fused body, as for `run`.
     #[inline(always)]
     unsafe fn groups<I: Simd>(&self, clients: &mut EqualSteps<'_>) {
         // SAFETY: passed on to the caller; R registers hold a padded row.

@@ -10,7 +10,7 @@ use crate::kernel::rows::Table;
 pub struct Atom(pub u32);
 
 impl Atom {
-    /// The transition from `state` to `next`.
+    /// The transition from `state` to `next`, both below 2¹⁶, which is not checked here.
     pub fn new(state: usize, next: usize) -> Self {
         Self((state as u32) << 16 | next as u32)
     }
@@ -110,7 +110,8 @@ impl TransitionTables {
     /// proportional; `rewards` are r(s), S numbers.
     ///
     /// # Panics
-    /// If a state is out of range, there is no pair, or rewards are not S numbers.
+    /// If a state is out of range, there is no pair, a weight is negative or NaN, all weights are 0, or rewards are not
+    /// S numbers.
     pub fn push(&mut self, pairs: &[(usize, usize, f64)], rewards: Vec<f64>) {
         let states = self.states();
         assert!(!pairs.is_empty() && rewards.len() == states);
@@ -121,7 +122,8 @@ impl TransitionTables {
         self.distributions.push(Transitions { pairs: Alias::new(&atoms), rewards });
     }
 
-    /// The definition of an oracle call: writes the field on the transition that a draw of 64 bits gives the client.
+    /// The definition of an oracle call: writes the field at θ on the transition that a draw of 64 bits gives the
+    /// client, for independent draws. Along a trajectory the caller knows the transition, and calls [`Self::field`].
     #[inline]
     pub fn oracle(&self, client: usize, draw: u64, theta: &[f64], field: &mut [f64]) {
         let atom = self.distribution(client).pairs.pick(draw);

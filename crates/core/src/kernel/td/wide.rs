@@ -37,8 +37,8 @@ impl TransitionTables {
     /// strips.
     ///
     /// # Safety
-    /// `I` is present, W is the number of its registers in a strip; clients and dimension agree
-    /// with the tables, and the stride is a multiple of 4, as that of all rows of 3 numbers or more.
+    /// `I` is present, W is the number of its registers in a strip; clients and dimension agree with the tables, and
+    /// the stride is a multiple of 4, as that of all rows of 3 numbers or more, and of the lanes of `I`.
     #[inline(always)]
     pub(super) unsafe fn run_in_strips<I: Simd, const W: usize>(
         &self,

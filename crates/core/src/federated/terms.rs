@@ -318,8 +318,8 @@ impl Terms {
         }
     }
 
-    /// The oracle calls of the client that makes the most in its local steps, if client k takes `steps(k)` of them,
-    /// which must depend on k no more than the terms' list of local steps does.
+    /// The oracle calls of the client that makes the most in its local steps, if client k takes `steps(k)` of them: the
+    /// same for all clients, or what repeats over the clients as the terms' list of local steps does.
     fn most_calls(&self, clients: usize, steps: impl Fn(usize) -> f64) -> f64 {
         // Both lists repeat cyclically over the clients, so that one period of both has every client's work.
         let step_period = self.local_steps.len().max(1);

@@ -5,7 +5,7 @@ use crate::kernel::{LocalSteps, Members};
 
 impl LocalSteps {
     /// γ_k E_k, the sum of the client's step sizes in a round. What the client has moved in the round, divided by this,
-    /// is minus the mean of its fields and corrections.
+    /// is minus the mean of what its steps went along: its fields with the correction and the proximal term.
     fn length(&self) -> f64 {
         self.step * self.steps as f64
     }

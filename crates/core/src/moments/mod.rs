@@ -34,7 +34,8 @@ fn size(facts: &dyn Facts) -> ProblemSize {
 }
 
 /// Whether the server weighs the progress of clients by their numbers of local steps (FedNova) where their shares are
-/// unequal. Such weights are not those of the programs that are written here, which take shares to be equal.
+/// unequal. Such weights are not those of the programs that are written here, which take shares to be equal: so no
+/// moments are given then.
 fn weighs_unequal_shares(facts: &dyn Facts, run: &Component) -> bool {
     let shares = facts.unequal_shares();
     shares.is_some() && run.terms.progress_weights(facts.clients(), shares).is_some()
@@ -44,7 +45,9 @@ impl<'a> ExactMoments<'a> {
     /// The exact moments of an algorithm that is made of these runs; nothing is computed yet.
     ///
     /// # Errors
-    /// Why second moments do not close on this problem, or are not followed for this algorithm.
+    /// Why second moments do not close on this problem, or are not followed for this algorithm: the field is curved,
+    /// draws depend on each other, a part of clients of unequal shares is drawn, FedNova weighs unequal shares, or no
+    /// program says what the rounds do, as for custom algorithms.
     pub fn new(facts: &'a dyn Facts, components: &'a [Component]) -> Result<Self, MomentsError> {
         closes(facts)?;
         let is_part = components[0].terms.cohort.is_some_and(|size| size < facts.clients());
@@ -59,7 +62,8 @@ impl<'a> ExactMoments<'a> {
         Ok(Self { facts, components })
     }
 
-    /// The program of the algorithm's rounds 1 to `rounds`, and of all later ones if step sizes are constant.
+    /// The program of the algorithm's rounds 1 to `rounds`, and of all later ones if step sizes are constant. It does
+    /// not fail, since [`Self::new`] has checked that there is one.
     fn program(&self, rounds: u64) -> Result<Program, MomentsError> {
         Ok(rounds_up_to(self.components, size(self.facts), rounds)?)
     }
@@ -82,8 +86,8 @@ impl<'a> ExactMoments<'a> {
     }
 
     /// The moments of one run under a coin from θ_0 = `start`, where a round is `per_round` local steps whether or not
-    /// clients communicate in them, after each of these rounds: the second reading of SCAFFLSA H1 (Theorem 5.1). The
-    /// mean of the iterates over rounds is not followed: `sq_error_average` is NaN.
+    /// clients communicate in them, after each of these rounds, in increasing order: the second reading of SCAFFLSA H1
+    /// (Theorem 5.1). The mean of the iterates over rounds is not followed: `sq_error_average` is NaN.
     ///
     /// # Errors
     /// Why the moments are not known: there are several runs, or one that is not under a coin.
@@ -126,7 +130,7 @@ impl<'a> ExactMoments<'a> {
     /// algorithm is one run with control variates, also of the blocks of the corrections.
     ///
     /// # Errors
-    /// Why there are none, such as that second moments are not proven to converge.
+    /// Why there are none, such as that second moments are not proven to converge, or that step sizes fall.
     pub fn stationary(&self) -> Result<(Moments, CovarianceBlocks), MomentsError> {
         // Round 2 repeats.
         let program = self.program(2)?;
@@ -146,13 +150,14 @@ impl<'a> ExactMoments<'a> {
     }
 }
 
-/// The sizes of the algorithm's program, from which its effort follows.
+/// The sizes of the algorithm's program, from which its effort follows. Also for an algorithm without exact moments.
 fn sizes(facts: &dyn Facts, components: &[Component]) -> ProgramSizes {
     ProgramSizes::new(&constant_rounds_unchecked(components, size(facts)), facts)
 }
 
 /// The effort of computing the moments of an algorithm up to round `rounds` and storing them at `rows` of the rounds.
-/// It is estimated before anything is computed, to refuse what would take too long.
+/// It is estimated before anything is computed, to refuse what would take too long. Where a round is a fixed number of
+/// local steps, `rounds` is the number of all local steps.
 pub fn effort(facts: &dyn Facts, components: &[Component], rounds: u64, rows: usize) -> Effort {
     // Local steps are prepared once, or in each round if their size falls.
     let has_decay = components[0].terms.decay.is_some();
@@ -161,7 +166,8 @@ pub fn effort(facts: &dyn Facts, components: &[Component], rounds: u64, rows: us
 }
 
 /// The effort of [`ExactMoments::stationary`], with the covariance blocks of all clients' corrections if there are
-/// some.
+/// some, for which six d × d matrices are counted for each client. It is estimated before anything is computed, to
+/// refuse what would take too long.
 pub fn stationary_effort(facts: &dyn Facts, components: &[Component]) -> Effort {
     let has_variates = components.iter().any(|run| run.terms.variates != Variates::None);
     let n = facts.clients() as f64;
@@ -173,7 +179,8 @@ pub fn stationary_effort(facts: &dyn Facts, components: &[Component]) -> Effort 
 /// Whether the mean E θ_t of each of an algorithm's runs is known to converge where draws are independent: from every
 /// start if the field is linear, and from starts close to θ\* if it is curved. `per_step` says that under a coin a
 /// round is a fixed number of local steps. False also if it is not known, such as for a part of the clients with
-/// unequal shares, or a state of too many coordinates.
+/// unequal shares, or a state of too many coordinates. Not for custom algorithms, whose terms do not say what their
+/// rounds do, nor for step sizes that fall, which are taken to be those of the first round.
 pub fn means_converge(facts: &dyn Facts, components: &[Component], per_step: bool) -> bool {
     // The means of the runs do not depend on each other.
     components.iter().all(|run| mean_converges(facts, run, per_step))
@@ -191,7 +198,8 @@ fn mean_converges(facts: &dyn Facts, run: &Component, per_step: bool) -> bool {
 }
 
 /// The mean of θ that the rounds of a run leave as it is, d numbers: lim E θ_t, if means converge ([`means_converge`]).
-/// `None` if there is none, or if it is not known, such as where second moments do not close.
+/// `None` if there is none, or if it is not known, such as where second moments do not close. The weight of the run is
+/// 1: any other would enter the result.
 pub fn fixed_point(facts: &dyn Facts, run: &Component) -> Option<Vec<f64>> {
     let alone = std::slice::from_ref(run);
     ExactMoments::new(facts, alone).ok()?;

@@ -41,7 +41,8 @@ impl DrawSource {
 impl Round {
     /// Checks that noises which are made from the same draws are correlated only as far as moments follow it. An
     /// operation that masks may read the result of another that depends on the cohort; but if a third operation
-    /// applies the cohort to what the mask made, the noises of both are products of the same two draws.
+    /// applies the cohort to what the mask made, the noises of both are products of the same two draws. All atoms that
+    /// operations read must exist, which is checked before.
     ///
     /// # Errors
     /// [`ProgramError::CombinedDraws`], which names the two kinds of draws.

@@ -297,8 +297,9 @@ impl Program {
         Some(self.order[index as usize])
     }
 
-    /// Which round of the cycle round number `round` is: 0 for the first round of the cycle, up to `cycle` − 1. Rounds
-    /// before the cycle are numbered as if it had repeated before them too. Always 0 if no round repeats.
+    /// Which round of the cycle round number `round`, counted from 1, is: 0 for the first round of the cycle, up to
+    /// `cycle` − 1. Rounds before the cycle, and 0, are numbered as if it had repeated before it too. Always 0 if no
+    /// round repeats.
     pub fn phase(&self, round: u64) -> usize {
         let cycle = self.cycle.max(1) as u64;
         // The number of the first round of the cycle.
@@ -308,7 +309,7 @@ impl Program {
 
     /// How large a part of the rounds `before` + 1 to `last` is in each phase of the cycle, `cycle` numbers with the
     /// sum 1: the weights w_i of THEORY (5.7), with which the mean of the iterates weighs the limits of the phases. All
-    /// are equal if there are no such rounds.
+    /// are equal if there are no such rounds; there are no numbers if no round repeats.
     pub fn phase_shares(&self, before: u64, last: u64) -> Vec<f64> {
         let cycle = self.cycle as u64;
         let all = if last > before { last - before } else { cycle };
@@ -359,7 +360,8 @@ impl Operation {
 }
 
 impl Coefficient {
-    /// The coefficients of the d entries of the vector of client number `client`, d numbers.
+    /// The coefficients of the d entries of the vector of client number `client`, from 0 on, d numbers. Numbers of an
+    /// expression of the server are those of any client.
     pub fn entries_of_client(&self, client: usize, d: usize) -> Vec<f64> {
         match self {
             Self::Number(x) => vec![*x; d],

@@ -49,7 +49,8 @@ impl LocalUpdate {
         Self { step, steps, batch: 1, proximal: 0.0 }
     }
 
-    /// The bits of the four numbers. Clients are of one type only if theirs are equal.
+    /// The bits of the four numbers. Clients are of one type, so that their moments are followed together, only if
+    /// their bits are equal.
     pub fn bits(&self) -> [u64; 4] {
         [self.step.to_bits(), self.steps, self.batch, self.proximal.to_bits()]
     }

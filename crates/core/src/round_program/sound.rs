@@ -7,7 +7,9 @@ use super::{
 
 impl Program {
     /// Checks that the theory can follow the program: each round reads atoms that exist, lists are as long as they must
-    /// be, and each round leaves the state that the next one begins with. For programs that were read from text.
+    /// be, and each round leaves the state that the next one begins with. For programs that were read from text, as
+    /// those that the tracing of code in Python writes; programs of built-in algorithms are sound. The theory relies on
+    /// it, and may panic for a program that is not.
     ///
     /// # Errors
     /// The first thing that is wrong.
@@ -83,7 +85,7 @@ impl Program {
     }
 
     /// Whether the lists of an operation have the length that N and d ask for, and its counts and
-    /// probabilities are possible.
+    /// probabilities are possible. Step sizes are not looked at.
     fn has_sound_settings(&self, operation: &Operation) -> bool {
         let n = self.clients;
         let d = self.dimension;
@@ -144,8 +146,8 @@ impl Program {
     }
 }
 
-/// The level of an atom of a round, once its first `operations` operations are done; `None` if
-/// there is no such atom yet.
+/// The level of an atom of a round, by its number (first the state, then the results of operations), once the round's
+/// first `operations` operations are done; `None` if there is no such atom yet.
 fn atom_level(round: &Round, operations: usize, atom: usize) -> Option<Level> {
     match atom.checked_sub(round.state.len()) {
         None => Some(round.state[atom]),
@@ -154,7 +156,7 @@ fn atom_level(round: &Round, operations: usize, atom: usize) -> Option<Level> {
     }
 }
 
-/// Whether there is a mask of this number that can be applied to an atom of this level: each
+/// Whether there is a mask of this number, from 0 on, that can be applied to an atom of this level: each
 /// client's own coins cannot mask the one vector of the server.
 fn has_mask(masks: &[Mask], number: usize, level: Level) -> bool {
     masks.get(number).is_some_and(|mask| !(mask.level == Level::Clients && level == Level::Server))

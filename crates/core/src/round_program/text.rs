@@ -9,6 +9,8 @@ use std::fmt::{self, Display, Formatter};
 
 impl Display for Program {
     /// The different rounds in the order in which they occur first, each with its lines, such as `yield 0.9·s0 + m3`.
+    /// The text is for readers, who see what an algorithm was taken to do; it is not read again. The program must be
+    /// sound ([`Program::check`]).
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         let mut shown = vec![false; self.rounds.len()];
         // The number of rounds before the cycle.
@@ -58,8 +60,8 @@ impl Round {
         parts.join(" + ")
     }
 
-    /// Writes the round: one line for its state, its cohort, each operation, each atom of the next state, and its
-    /// result.
+    /// Writes the round: one line for its state, its cohort unless all take part, each operation, each atom of the next
+    /// state, and its result. A mask is written where it is applied, and where clients ended (`ends`) is left out.
     fn write(&self, f: &mut Formatter<'_>) -> fmt::Result {
         let names = (0..self.state.len()).map(|atom| self.name(atom)).collect::<Vec<_>>();
         let state = if names.is_empty() { "none".into() } else { names.join(", ") };
@@ -77,10 +79,10 @@ impl Round {
         writeln!(f, "  yield {}", self.text(&self.result))
     }
 
-    /// The text of an operation as the right side of an equation, for readers: it does not determine the operation. Left
-    /// out are the numbers of lists and matrices; whether local steps or gradients are of the members of the cohort
-    /// alone; which draws gradients share; and whether a vector is the server's or the clients', which the name of the
-    /// result says.
+    /// The text of an operation as the right side of an equation, for readers: it does not determine the operation.
+    /// Left out are the numbers of lists and matrices; whether local steps or gradients are of the members of the
+    /// cohort alone; which draws gradients share; and whether a vector is the server's or the clients', which the name
+    /// of the result says.
     fn operation_text(&self, operation: &Operation) -> String {
         match operation {
             Operation::Steps {

@@ -43,7 +43,8 @@ pub struct Publication {
 
 impl Publication {
     /// The family names of the authors and the year, as a text cites them: `Vlaski and Sayed 2023`, or
-    /// `Mangold et al. 2025` if there are more than two authors.
+    /// `Mangold et al. 2025` if there are more than two authors. `authors` has their names between commas, and `and`
+    /// before the last.
     pub fn authors_and_year(&self) -> String {
         let authors = self.authors.replace(" and ", ", ");
         let names: Vec<String> = authors.split(", ").map(family_name).collect();
@@ -66,7 +67,8 @@ impl Publication {
         format!("{name}{}{word}", self.year).to_lowercase()
     }
 
-    /// The BibTeX entry of the publication, one field a line. Fields of which nothing is known are left out.
+    /// The BibTeX entry of the publication, one field a line: `@unpublished` for a draft, whose venue is then a note,
+    /// and otherwise `@misc`. Fields of which nothing is known are left out.
     fn to_bibtex(&self) -> String {
         let entry = if self.draft { "unpublished" } else { "misc" };
         let venue = if self.draft { "note" } else { "howpublished" };
@@ -122,14 +124,15 @@ static REGISTERED: LazyLock<Registered> = LazyLock::new(|| {
     Registered { publications, statements: statements.concat() }
 });
 
-/// The registered publications whose keys are words of a text, in the order of [`sources`].
+/// The registered publications whose keys are words of a text, each once, in the order of [`sources`]. A word is a
+/// sequence of letters and digits, in capitals as the keys are.
 pub fn named_in(text: &str) -> Vec<&'static Publication> {
     let words: Vec<&str> = text.split(|c: char| !c.is_alphanumeric()).collect();
     sources().iter().filter(|source| words.contains(&source.key.as_str())).collect()
 }
 
 /// The text `source`, which names publications by their keys, for readers who do not know the keys: where a key occurs
-/// for the first time, `RR` becomes `Mangold et al. 2025 (RR)`.
+/// for the first time, `RR` becomes `Mangold et al. 2025 (RR)`. The rest of the text stays as it is.
 pub fn cited(source: &str) -> String {
     let mut out = String::new();
     let mut rest = source;
@@ -156,7 +159,8 @@ pub fn statements() -> &'static [Statement] {
     &REGISTERED.statements
 }
 
-/// The statement with this name, such as `RR Theorem 1`; `None` if no publication states it under this name.
+/// The statement with this name, such as `RR Theorem 1`, by which claims of manifests and bounds of the theory refer to
+/// it; `None` if no publication states it under this name.
 pub fn statement(name: &str) -> Option<&'static Statement> {
     statements().iter().find(|statement| statement.name == name)
 }

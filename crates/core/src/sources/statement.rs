@@ -47,7 +47,8 @@ struct SourceFile {
     statements: Vec<Statement>,
 }
 
-/// The publication of the file of a source and its statements, in the order of the file.
+/// The publication of the file of a source and its statements, in the order of the file. The conditions of a statement
+/// are put together from the lists that it names, first its subject. The text is part of the program.
 ///
 /// # Panics
 /// If the file is no such table, or a statement names a list that the file does not have.
@@ -175,7 +176,8 @@ impl Statement {
 }
 
 impl StatedAlgorithm {
-    /// The words by which pages name the algorithm.
+    /// The words by which pages name the algorithm where they write conditions of statements, of which none is about
+    /// `Other`.
     pub fn name(self) -> &'static str {
         match self {
             Self::FedAvg => "FedAvg (FedLSA)",
@@ -191,9 +193,10 @@ impl StatedAlgorithm {
 }
 
 impl Condition {
-    /// For a condition that is an inequality, its left side at the step size γ and H local steps, and the most that the
-    /// left side may be. `convexity` and `smoothness` return the constants μ and L, and are called only if the
-    /// condition has them. `None` for a condition that is no such inequality, which callers check in another way.
+    /// For a condition that is an inequality of γ, H, L and μ, its left side at the step size γ and H local steps, and
+    /// the most that the left side may be. `convexity` and `smoothness` return the constants μ and L, and are called
+    /// only if the condition has them. `None` for a condition that is no such inequality, which callers check in
+    /// another way.
     ///
     /// # Errors
     /// The error of the constant that the condition needs.
@@ -213,7 +216,9 @@ impl Condition {
         }))
     }
 
-    /// What pages write for the condition.
+    /// What pages and unmet conditions of bounds write for the condition: a clause in the symbols of the source that
+    /// has it, where only one has (η in SCAFFLSA, μ for a step size in BOOK). Algorithms that a claim may compare are
+    /// left out.
     pub fn words(&self) -> String {
         match self {
             Self::Algorithm { any_of, .. } => {

@@ -92,6 +92,7 @@ impl<'a> RoundWriter<'a> {
         let mut coefficients: BTreeMap<usize, f64> = BTreeMap::new();
         for (number, run) in components.iter().enumerate() {
             let end = self.write_run(number);
+            // Estimates have coefficients of this kind alone (`write_run`).
             for (atom, coefficient) in &end.estimate.terms {
                 if let Coefficient::Number(x) = coefficient {
                     *coefficients.entry(*atom).or_default() += run.weight * x;
@@ -214,6 +215,7 @@ impl<'a> RoundWriter<'a> {
         let rows = sum([(ends, 1.0)]);
         let mut step = terms.server_step;
         let average = match self.runs.progress_weights(terms) {
+            // Where a cohort is drawn, FedNova's weights were refused (`ComponentRuns::check_draws`).
             _ if self.is_part() => Operation::Members { rows },
             None => mean(rows),
             Some(weights) => {
@@ -238,8 +240,9 @@ impl<'a> RoundWriter<'a> {
         sum([(selected, 1.0)])
     }
 
-    /// c_k − c̄ + (θ_t − θ_k)/(γ_k E_k), with the origin F̄_k(θ*), THEORY (4.8); under a coin
-    /// c_k + (p/γ)(θ̄ − θ_k).
+    /// What each client's variate becomes if it learns from the way that the client has moved (option two): c_k − c̄ +
+    /// (θ_t − θ_k)/(γ_k E_k), or under a coin c_k + (p/γ)(θ̄ − θ_k). It tends to F̄_k(θ*), which is therefore left out
+    /// of its coordinates in THEORY (4.8).
     fn learned_by_progress(&self, run: usize, progress: &ClientMoves) -> Expression {
         let mut all = vec![
             (progress.from, self.learning_rates(run, 1.0)),

@@ -86,6 +86,7 @@ struct RunOfRounds<'p> {
 }
 
 impl Run for RunOfRounds<'_> {
+    /// One round of the algorithm, after which the clients count its communication and take part again.
     fn round(&mut self) {
         self.rounds.round(&mut self.clients, &mut self.theta);
         self.clients.end_round();
@@ -139,6 +140,7 @@ pub struct CustomAlgorithmSettings {
 }
 
 impl PartialEq for CustomAlgorithmSettings {
+    /// Whether definitions, which have a hash of the source, and settings are equal. The code itself is not compared.
     fn eq(&self, other: &Self) -> bool {
         self.algorithm.known == other.algorithm.known
             && (self.local_steps, &self.values) == (other.local_steps, &other.values)
@@ -200,6 +202,8 @@ impl Settings<CustomAlgorithmSettings> {
 }
 
 impl Serialize for CustomAlgorithmSettings {
+    /// Writes what enters the ids of cells: H, the values of the algorithm's keys, its version and the hash of its
+    /// source.
     fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
         let Self { algorithm, local_steps, values } = self;
         algorithm.known.definition.canonical(*local_steps, values).serialize(to)

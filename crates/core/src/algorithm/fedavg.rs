@@ -43,11 +43,13 @@ impl AlgorithmKind for WithWork<FedAvg> {
 
     has_cohort!();
 
+    /// What the algorithm does in a round, as pages write it.
     fn round(&self) -> Option<RoundFormula> {
         let words = "H local steps of every client from θ_t, then their mean; two vectors per client and round, θ down and up";
         Some(RoundFormula { words, tex: &[LOCAL, MEAN] })
     }
 
+    /// One run of the engine. The keys of [`Work`] replace the 1 local step that is written here.
     fn components(&self, step_size: f64) -> Vec<Component> {
         vec![Component::one(self.common.terms(Terms {
             batches: numbers(None, &self.batch_per_client),

@@ -17,6 +17,7 @@ pub struct FedLin {}
 impl AlgorithmKind for WithWork<FedLin> {
     const FAMILY: Family = Family::FedLin;
 
+    /// What the algorithm does in a round, as pages write it.
     fn round(&self) -> Option<RoundFormula> {
         const MEASURE: &str =
             r"\xi_c = \frac{1}{N} \sum_{k=1}^{N} F_k(\theta_t; Z) - F_c(\theta_t; Z)";
@@ -24,6 +25,7 @@ impl AlgorithmKind for WithWork<FedLin> {
         Some(RoundFormula { words, tex: &[CORRECTED, MEASURE, MEAN] })
     }
 
+    /// One run of the engine. The keys of [`Work`](super::Work) replace the 1 local step that is written here.
     fn components(&self, step_size: f64) -> Vec<Component> {
         let terms = Terms { variates: Variates::Fresh, ..Terms::fedavg(step_size, 1) };
         vec![Component::one(self.common.terms(terms))]

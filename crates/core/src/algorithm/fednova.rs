@@ -25,12 +25,14 @@ impl AlgorithmKind for WithWork<FedNova> {
 
     has_cohort!();
 
+    /// What the algorithm does in a round, as pages write it.
     fn round(&self) -> Option<RoundFormula> {
         const STEP: &str = r"\theta_{t+1} = \theta_t + \bar E\, \frac{1}{N} \sum_{c=1}^{N} \frac{\theta_c - \theta_t}{E_c}, \quad \bar E = \frac{1}{N} \sum_{c=1}^{N} E_c";
         let words = "E_c local steps of client c; the server goes along the mean of what each has moved in a step, times the mean number of steps";
         Some(RoundFormula { words, tex: &[LOCAL, STEP] })
     }
 
+    /// One run of the engine. The keys of [`Work`](super::Work) replace the 1 local step that is written here.
     fn components(&self, step_size: f64) -> Vec<Component> {
         vec![Component::one(self.common.terms(Terms {
             normalised_progress: true,
@@ -43,6 +45,8 @@ impl AlgorithmKind for WithWork<FedNova> {
         self.common.local_steps = Some(local_steps);
     }
 
+    /// What is wrong with the numbers of local steps, and the key `normalised`, which the keys of [`Work`](super::Work)
+    /// have but FedNova does not.
     fn faults(&self) -> Vec<Fault> {
         let mut faults = Faults(self.common.faults());
         faults.require(!self.common.normalised, "normalised", || {

@@ -30,6 +30,7 @@ impl AlgorithmKind for FedProx {
 
     has_cohort!();
 
+    /// What the algorithm does in a round, as pages write it.
     fn round(&self) -> Option<RoundFormula> {
         const PULLED: &str = r"\theta_c \leftarrow \theta_c - \gamma \left( F_c(\theta_c; Z) + \mu \left( \theta_c - \theta_t \right) \right)";
         let words = "as FedAvg, with a pull towards the start of the round";
@@ -40,6 +41,7 @@ impl AlgorithmKind for FedProx {
         self.local_steps = local_steps;
     }
 
+    /// One run of the engine: FedAvg with a proximal term to the start θ_t of the round.
     fn components(&self, step_size: f64) -> Vec<Component> {
         vec![Component::one(Terms {
             proximal: self.proximal,

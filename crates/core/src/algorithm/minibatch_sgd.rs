@@ -37,6 +37,7 @@ impl AlgorithmKind for MinibatchSgd {
 
     has_cohort!();
 
+    /// What the algorithm does in a round, as pages write it.
     fn round(&self) -> Option<RoundFormula> {
         const STEP: &str = r"\theta_{t+1} = \theta_t - \frac{\gamma}{N} \sum_{c=1}^{N} \frac{1}{B} \sum_{b=1}^{B} F_c(\theta_t; Z_{c,b})";
         let words = "one step a round with the mean over a batch of every client";
@@ -47,6 +48,7 @@ impl AlgorithmKind for MinibatchSgd {
         StatedAlgorithm::MinibatchSgd
     }
 
+    /// The batch, which counts as local steps where a budget gives their number.
     fn local_steps(&self) -> u64 {
         self.batch
     }
@@ -59,6 +61,7 @@ impl AlgorithmKind for MinibatchSgd {
         "batch"
     }
 
+    /// One run of the engine: FedAvg with one local step, on the mean of the batch.
     fn components(&self, step_size: f64) -> Vec<Component> {
         vec![Component::one(Terms {
             batches: vec![self.batch],

@@ -245,6 +245,7 @@ macro_rules! algorithms {
         }
 
         impl Serialize for Spec {
+            /// Writes a table whose only key is the kind, with the settings in the order in which cell ids hash them.
             fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
                 match self {
                     $($(#[cfg($only)])? Self::$variant(settings) => to.serialize_newtype_variant("Spec", 0, $kind, &InCanonicalOrder(settings)),)*

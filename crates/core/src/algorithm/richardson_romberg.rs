@@ -161,6 +161,7 @@ impl AlgorithmKind for RichardsonRomberg {
 
     has_cohort!();
 
+    /// What the algorithm does in a round, as pages write it.
     fn round(&self) -> Option<RoundFormula> {
         Some(RoundFormula {
             words: "several runs, combined so that the leading orders of the bias cancel; it costs what all of them cost, communications included",
@@ -211,6 +212,8 @@ impl AlgorithmKind for RichardsonRomberg {
         self.local_steps = Some(local_steps);
     }
 
+    /// The extrapolation that the sources state, by what it combines; `Other` for all that they do not mention. The
+    /// coupling of the draws is not looked at.
     fn stated(&self) -> StatedAlgorithm {
         match (self.extrapolate, self.over, self.points) {
             (Extrapolate::StepSize, Base::Fedavg, 2) => StatedAlgorithm::RichardsonRomberg,
@@ -226,6 +229,8 @@ impl AlgorithmKind for RichardsonRomberg {
         Some(Pairing { over: self.over, coupling: self.coupling })
     }
 
+    /// What is wrong with the combination of keys. Step sizes, p and μ are checked with the terms of the runs, once
+    /// this finds nothing.
     fn faults(&self) -> Vec<Fault> {
         let mut faults = Faults::default();
         let has_coin = matches!(self.over, Base::Scaffnew { .. });
@@ -290,7 +295,7 @@ impl<'p> Combined<'p> {
         new
     }
 
-    /// Updates the estimate after the runs have changed theirs.
+    /// Updates the estimate, Σ weight · estimate of the runs in their order, after the runs have changed theirs.
     fn combine(&mut self) {
         let Some(((weight, first), rest)) = self.runs.split_first() else { return };
         for (out, x) in self.estimate.iter_mut().zip(first.estimate()) {

@@ -27,6 +27,7 @@ pub struct Scaffnew {
 impl AlgorithmKind for Scaffnew {
     const FAMILY: Family = Family::Scaffnew;
 
+    /// What the algorithm does in a round, as pages write it.
     fn round(&self) -> Option<RoundFormula> {
         Some(BY_COIN)
     }
@@ -39,6 +40,8 @@ impl AlgorithmKind for Scaffnew {
         "communication-probability"
     }
 
+    /// One run of the engine. The coin decides on the number of local steps, so that the 1 that is written here counts
+    /// for nothing.
     fn components(&self, step_size: f64) -> Vec<Component> {
         let probability = self.communication_probability;
         let schedule = Schedule::Bernoulli { probability, clock: self.clock };

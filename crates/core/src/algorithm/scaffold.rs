@@ -54,6 +54,7 @@ impl AlgorithmKind for WithWork<Scaffold> {
 
     has_cohort!();
 
+    /// What the algorithm does in a round, as pages write it.
     fn round(&self) -> Option<RoundFormula> {
         if self.communication_probability.is_some() {
             return Some(BY_COIN);
@@ -63,6 +64,8 @@ impl AlgorithmKind for WithWork<Scaffold> {
         Some(RoundFormula { words, tex: &[CORRECTED, MEAN, LEARN] })
     }
 
+    /// One run of the engine. The keys of [`Work`] replace the 1 local step that is written here; under a coin, where
+    /// they are not written, the coin decides on the number of local steps.
     fn components(&self, step_size: f64) -> Vec<Component> {
         let schedule = match self.communication_probability {
             Some(probability) => Schedule::Bernoulli { probability, clock: self.clock },
@@ -81,6 +84,9 @@ impl AlgorithmKind for WithWork<Scaffold> {
         self.common.local_steps = Some(local_steps);
     }
 
+    /// The first thing that is wrong with the combination of keys, if any: those of a coin and those of fixed numbers
+    /// of local steps exclude each other. `cohort` and `server-step`, and the numbers themselves, are checked with the
+    /// terms.
     fn faults(&self) -> Vec<Fault> {
         if self.communication_probability.is_none() {
             if self.clock != Clock::Communications {

@@ -315,6 +315,7 @@ impl<'a, S> Locals<'a, S> {
 impl<'a, S> Iterator for Locals<'a, S> {
     type Item = Local<'a, S>;
 
+    /// The next member, whose row of θ has the point at which its steps begin.
     #[inline]
     fn next(&mut self) -> Option<Local<'a, S>> {
         let (local, start) = self.next_apart()?;

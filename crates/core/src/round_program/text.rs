@@ -136,6 +136,8 @@ impl Round {
 }
 
 impl Display for Coefficient {
+    /// The number, or for several numbers only how many there are and whether they are for entries, for clients or for
+    /// the entries of all clients (N · d numbers).
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         match self {
             Self::Number(x) => write!(f, "{x}"),
@@ -147,6 +149,7 @@ impl Display for Coefficient {
 }
 
 impl<T: Display> Display for PerClient<T> {
+    /// The value that all clients have, or only the number of clients if their values differ.
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         match self {
             Self::All(value) => write!(f, "{value}"),

@@ -164,7 +164,7 @@ impl Settings<CustomAlgorithmSettings> {
         code.ok_or_else(|| ProgramError::NoCode { kind: self.kind().to_owned() })
     }
 
-    /// What the code gets to know of the settings of a run.
+    /// What the code gets to know of the settings of a run: all but the label and the averaging.
     fn run_settings(&self) -> CustomRun<'_> {
         CustomRun {
             step_size: self.common.step_size,

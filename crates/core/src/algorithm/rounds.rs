@@ -21,7 +21,8 @@ pub struct ProblemSize {
 }
 
 impl Terms {
-    /// The local steps of a client in a round: their size and number, and what each of them is made of.
+    /// The local steps of a client in a round: their size (in the first round where step sizes fall) and number, and
+    /// what each of them is made of. Under a coin the number counts for nothing.
     pub fn local_update(&self, client: usize) -> LocalUpdate {
         LocalUpdate {
             step: self.step(client),

@@ -31,7 +31,7 @@ impl SearchedSpecs {
         Self { name, choices: vec![spec], has_local_steps: true, program_of }
     }
 
-    /// The algorithm of a manifest that has these settings.
+    /// The algorithm with these settings: its choice at their step size γ and number H of local steps.
     fn spec(&self, settings: &RoundSettings) -> Spec {
         self.choices[settings.choice].with_scale(settings.step_size, settings.local_steps)
     }

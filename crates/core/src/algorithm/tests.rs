@@ -8,7 +8,7 @@ use crate::problem::{garnet, quadratic};
 use crate::rng::{Purpose, Stream};
 use crate::sample::{self, distance};
 
-/// FedLSA with five local steps in a round.
+/// FedLSA with this step size and five local steps in a round, averaged or not.
 fn fedlsa(step_size: f64, average: Average) -> Spec {
     let mut settings = fedavg::Settings::new(step_size, 5);
     settings.common.average = average;
@@ -25,7 +25,8 @@ fn conditions(start: &[f64], rounds: u64) -> Conditions<'_> {
     Conditions { seed: 1, replicate: 0, start, rounds, copy: 0 }
 }
 
-/// The estimates θ_1, θ_2, … of a run of this number of rounds from θ_0 = 0, on a problem of TD learning.
+/// The estimates θ_1, θ_2, … of a run of this number of rounds from θ_0 = 0, on a problem of TD learning, always the
+/// same one, with the noise of this copy.
 fn estimates(spec: &Spec, rounds: u64, copy: u8) -> Vec<Vec<f64>> {
     let settings = sample::garnet(garnet::Heterogeneity::Independent {}, 4);
     let problem = sample::build(&settings, 1);
@@ -53,7 +54,8 @@ fn richardson_romberg_combines_the_very_runs_it_is_made_of() {
     }
 }
 
-/// All runs communicate, for whatever they differ in and whichever algorithm is extrapolated.
+/// The cost of an extrapolation is the sum of the costs of its runs, communications included, for whatever they differ
+/// in and whichever algorithm is extrapolated.
 #[test]
 fn richardson_romberg_pays_for_all_runs() {
     let problem = sample::build(&sample::garnet(garnet::Heterogeneity::Independent {}, 4), 1);

@@ -34,7 +34,7 @@ impl Cost {
         self.combine(self, |unit, _| unit.saturating_mul(rounds))
     }
 
-    /// The cost whose units are a function of the units of this cost and of another.
+    /// The cost of which each unit is `unit(own, others)`, a function of this unit of this cost and of another cost.
     fn combine(self, other: Self, unit: impl Fn(u64, u64) -> u64) -> Self {
         Self {
             communications: unit(self.communications, other.communications),

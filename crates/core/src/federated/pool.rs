@@ -49,7 +49,7 @@ impl<'p, P: Problem> Pool<'p, P> {
         Self { problem, streams, states, on_supports: false, zero: vec![0.0; problem.dim()] }
     }
 
-    /// The local steps of a cohort, which remain to be run.
+    /// The local steps of a cohort, which remain to be run: the members will draw from the pool's streams and states.
     #[inline]
     pub fn prepare_cohort<'a>(&'a mut self, round: LocalRound<'a>) -> Cohort<'a, P::State> {
         let LocalRound { members, start, ends, corrections, plans, steps, extended } = round;
@@ -72,10 +72,10 @@ impl<'p, P: Problem> Pool<'p, P> {
 
 /// A [`Pool`] whose type does not name the problem, for algorithms that are defined outside of this crate.
 pub trait AnyPool: Send {
-    /// Runs the local steps of a cohort.
+    /// Runs the local steps of a cohort. Costs are the caller's to count.
     fn advance(&mut self, round: LocalRound<'_>);
-    /// Writes the mean of `calls` oracle calls of a client at θ to `mean` (d numbers); `one` is a buffer of
-    /// d numbers for a single call.
+    /// Writes the mean of `calls` oracle calls (1 or more) of a client at θ to `mean` (d numbers), each with new draws
+    /// of the client; `one` is a buffer of d numbers for a single call. Costs are the caller's to count.
     fn mean_field(
         &mut self,
         client: usize,

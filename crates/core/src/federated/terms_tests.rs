@@ -43,7 +43,7 @@ fn coin(probability: f64, clock: Clock) -> Schedule {
     Schedule::Bernoulli { probability, clock }
 }
 
-/// Terms under which control variates remove every bias.
+/// Terms under which control variates remove every bias, with a name for messages, for problems of four clients.
 fn corrected() -> Vec<(&'static str, Terms)> {
     let scaffold = Terms::scaffold(0.1, 5);
     let work = vec![1, 7, 2];
@@ -83,7 +83,7 @@ fn corrected() -> Vec<(&'static str, Terms)> {
     ]
 }
 
-/// Problems without noise, of equal and of unequal shares.
+/// Problems in three dimensions without noise, of equal and of unequal shares, with a name for messages.
 fn noiseless() -> [(&'static str, Exact); 4] {
     [
         ("linear", Exact::new(linear_problem())),
@@ -266,7 +266,8 @@ fn the_coin_makes_control_variates_noisier() {
     }
 }
 
-/// A cohort of L of K: each round's mean over all cohorts is the full round's.
+/// A cohort of 2 of 4 clients: the mean of a round's estimate over all cohorts is the estimate of a round in which all
+/// take part. A cohort of all 4 has the bits of no cohort.
 #[test]
 fn cohorts_are_unbiased() {
     let problem = Exact::new(linear_problem());

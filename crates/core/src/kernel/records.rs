@@ -190,10 +190,11 @@ impl RecordTables {
     }
 
     /// Runs all local steps of some clients with equal numbers of steps. It is not generic, so that the fused steps are
-    /// compiled once.
+    /// compiled once for all types of states.
     ///
     /// # Safety
-    /// Dimensions agree.
+    /// The clients' θ and ξ have the dimension of the records, for which there are fused steps, and so has the
+    /// tangent's θ*.
     #[inline(never)]
     unsafe fn run(
         &self,

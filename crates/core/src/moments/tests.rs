@@ -40,9 +40,9 @@ fn one_run(variates: Variates, step: f64, steps: u64, coin: Option<f64>) -> Vec<
     components
 }
 
-/// With step sizes that fall, n times the mean square error of the mean of n iterates tends to
-/// tr(A⁻¹CA⁻ᵀ)/(NH): for FedAvg at H = 1 and for Scaffold at any H. FedAvg's heterogeneity bias at
-/// H = 4 falls only with γ_t, and dominates.
+/// With step sizes that fall, n times the mean square error of the mean of n iterates tends to tr(A⁻¹CA⁻ᵀ)/(NH), with A
+/// the mean matrix of the field and C the mean covariance of a draw's noise: for FedAvg at H = 1 and for Scaffold at
+/// any H. FedAvg's heterogeneity bias at H = 4 falls only with γ_t, and dominates.
 #[test]
 fn averages_of_falling_steps_obey_the_central_limit_theorem() {
     let facts = sample::noisy(4);
@@ -62,8 +62,8 @@ fn averages_of_falling_steps_obey_the_central_limit_theorem() {
     assert!(biased > 1.5, "{biased:?}");
 }
 
-/// At a constant step size n times the covariance of the mean of n iterates tends to
-/// Σ(I − Γ̄ᵀ)⁻¹ + (I − Γ̄)⁻¹Σ − Σ.
+/// At a constant step size n times the covariance of the mean of n iterates tends to Σ(I − Γ̄ᵀ)⁻¹ + (I − Γ̄)⁻¹Σ − Σ,
+/// with Σ the stationary covariance of θ_t and Γ̄ the matrix by which a round maps E θ_t − θ*.
 #[test]
 fn averages_of_constant_steps_have_their_asymptotic_covariance() {
     let facts = sample::noisy(4);
@@ -86,7 +86,8 @@ fn averages_of_constant_steps_have_their_asymptotic_covariance() {
     assert!((scaled / asymptotic - 1.0).abs() < 0.01, "{scaled} {asymptotic}");
 }
 
-/// A long run converges to the fixed point.
+/// The moments after 3000 rounds are the stationary ones, for each kind of control variates, under a coin, and with
+/// unequal shares.
 #[test]
 fn stationary_moments_are_the_limit_of_long_runs() {
     let quadratic = sample::noisy(4);
@@ -113,8 +114,9 @@ fn stationary_moments_are_the_limit_of_long_runs() {
     }
 }
 
-/// With unequal shares the bias of FedAvg and its covariance are (γ(H − 1)/2) b_h and (γ/N) **A**C
-/// as γ → 0, and what is not derived for them is refused.
+/// With unequal shares the stationary bias of FedAvg and its covariance are those of [`Expansion`] as γ → 0, (γ(H −
+/// 1)/2) b_h and (γ/N) **A**C. What is not derived for unequal shares is refused: covariances of corrections, the
+/// second order, cohorts and published bounds.
 #[test]
 fn the_first_order_follows_unequal_shares() {
     let facts = sample::weighted_ridge();
@@ -169,7 +171,8 @@ fn the_closure_meets_the_first_order_for_unequal_shares() {
     }
 }
 
-/// Collapsed by types, a problem has the moments that it has client by client.
+/// A problem has the same moments whether its six equal clients are of one type, whose moments are followed together,
+/// or each of a type of its own, since each has an environment of its own.
 #[test]
 fn types_are_their_clients() {
     let facts = sample::chain((0..6).collect(), Noise::Independent);
@@ -232,7 +235,8 @@ fn one_dimension_by_hand() {
     }
 }
 
-/// One dimension: E e² of N clients after H steps of factor 1 − γa(1 + τw).
+/// One dimension: a local step multiplies the error by 1 − γa(1 + τw), with w of variance 1, so that the radii of a
+/// round of H steps of N equal clients can be computed by hand.
 #[test]
 fn spectral_radii_have_their_closed_form_in_one_dimension() {
     let a = 1.0_f64;
@@ -289,7 +293,7 @@ fn unstable_moments_grow_at_their_spectral_radius() {
     }
 }
 
-/// Cached moments of a version have the bits of that version.
+/// Cached moments of a version have the bits of that version: a hash of some moments' bits is pinned together with it.
 #[test]
 fn the_version_names_these_bits() {
     let facts = sample::noisy(4);
@@ -354,7 +358,8 @@ fn averaged_richardson_romberg_goes_to_the_extrapolated_mean() {
 }
 
 /// At γ = 2/L a step has the factor −1, and two steps 1: the error is kept for ever and noise is added
-/// to it. So it is at half this step size for the second run of Richardson-Romberg.
+/// to it, so that there is no stationary distribution. At half this step size it is so for Richardson-Romberg, whose
+/// second run has twice the step size.
 #[test]
 fn an_eigenvalue_of_1_by_the_choice_of_a_step_size_is_no_constant() {
     let runs: [&[(f64, f64)]; 2] = [&[(1.0, 2.0)], &[(2.0, 1.0), (-1.0, 2.0)]];
@@ -390,8 +395,8 @@ fn an_eigenvalue_of_1_by_the_choice_of_a_step_size_is_no_constant() {
     }
 }
 
-/// The formal fixed point of second moments beyond the edge is no stationary value, also where its
-/// diagonal is positive.
+/// Where second moments diverge, the equation of their fixed point still has a solution, also one with a positive
+/// diagonal. It is no stationary value, and is not returned: moments at rest exist where the radius is below 1.
 #[test]
 fn what_diverges_has_no_stationary_moments() {
     let settings = quadratic::Settings {

@@ -17,7 +17,8 @@ enum DrawSource {
 }
 
 impl DrawSource {
-    /// What an operation draws or applies that other operations may too; `None` if it draws nothing, or draws alone.
+    /// What an operation draws or applies that other operations of the round may draw or apply too; `None` if it draws
+    /// nothing, or has draws that it shares with no other.
     fn of_operation(operation: &Operation) -> Option<Self> {
         match operation {
             Operation::Members { .. } | Operation::Select { .. } => Some(Self::Cohort),

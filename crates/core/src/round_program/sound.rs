@@ -43,7 +43,8 @@ impl Program {
     }
 
     /// Checks that the cohort, the masks and the draws of a round are possible, that its operations are complete, and
-    /// that each of its expressions reads only atoms that are made before it.
+    /// that each of its expressions reads only atoms that are made before it. The next state is not checked here, since
+    /// its levels are those of the round that follows.
     ///
     /// # Errors
     /// The first thing that is wrong.

@@ -117,7 +117,8 @@ impl<'a> RoundWriter<'a> {
         }
     }
 
-    /// Writes the operations of one run, by its number among the runs of the algorithm.
+    /// Writes the operations of one run, by its number among the runs of the algorithm, in the order of the engine:
+    /// correction, local steps, the server's mean, and what the variates learn.
     fn write_run(&mut self, number: usize) -> RunEnd {
         let theta = self.estimate_atom(number);
         let variates = self.variates_atom(number);
@@ -145,7 +146,8 @@ impl<'a> RoundWriter<'a> {
         RunEnd { estimate, variates: learned, ends }
     }
 
-    /// Writes what the correction of a run is made of; `None` if the run has no control variates.
+    /// Writes what the correction of a run is made of; `None` if the run has no control variates. It is c̄ − c_k, of
+    /// the variates in the state, which are 0 in the first round, or of those that are measured here (FedLin).
     fn write_correction(&mut self, run: usize) -> Option<ClientCorrection> {
         let variates = self.variates_atom(run);
         match (self.terms(run).variates, variates) {
@@ -172,7 +174,8 @@ impl<'a> RoundWriter<'a> {
         }
     }
 
-    /// Writes the local steps of a run with this correction, and returns the atom of the clients' ends.
+    /// Writes the local steps of a run with this correction, and returns the atom of the clients' ends. Under a coin
+    /// the count is 1, which nobody reads, since the coin decides.
     fn write_local_steps(&mut self, run: usize, correction: Option<Expression>) -> usize {
         let clients = self.runs.size.clients;
         let terms = self.terms(run);

@@ -155,7 +155,8 @@ impl EqualSteps<'_> {
         }
     }
 
-    /// Prefetches the next draws of member number `k`, if there is one.
+    /// Prefetches the next draws of member number `k`, if there is one, as far as they are made and its steps take one
+    /// each.
     #[inline(always)]
     pub fn prefetch_draws(&self, k: usize) {
         let Some(stream) = self.stream(k) else { return };

@@ -82,7 +82,7 @@ impl DrawnRecords {
 }
 
 impl ClassTables {
-    /// Draws a record of a set: its padded row, and its class.
+    /// Draws a record of a set, uniformly and by one draw of the stream: its padded row, and its class.
     #[inline(always)]
     fn draw_record(&self, set: usize, rng: &mut Stream) -> (*const f64, usize) {
         let set = &self.sets[set];
@@ -90,8 +90,9 @@ impl ClassTables {
         (set.rows[record * self.stride..].as_ptr(), usize::from(set.labels[record]))
     }
 
-    /// Runs local steps of one record each; `XI` says whether there is a correction. Each pass over θ makes a step and
-    /// multiplies the result with the next step's record.
+    /// Runs plain local steps of one record each; `XI` says whether there is a correction. What the work says of
+    /// batches, calls and a proximal term is not read. Each pass over θ makes a step and multiplies the result with the
+    /// next step's record.
     ///
     /// # Safety
     /// `I` is present, and W registers of it are 16 numbers; θ and, if `XI`, ξ have a padded row for each class.

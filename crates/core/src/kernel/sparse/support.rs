@@ -17,7 +17,7 @@ pub struct Support {
 }
 
 impl Support {
-    /// The support of these records.
+    /// The support of these records, however large it is.
     pub fn of_records(records: &SparseRows) -> Self {
         // For each feature 0 if a record touches it; then its place among those that are touched.
         let mut place = vec![u32::MAX; records.dim()];

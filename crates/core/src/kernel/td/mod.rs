@@ -70,7 +70,7 @@ mod tests {
         tables
     }
 
-    /// Asserts that steps have the bits of their definition on every instruction set.
+    /// Asserts that `steps(client)` steps of each client have the bits of their definition on every instruction set.
     fn compare(tables: &TransitionTables, clients: usize, steps: impl Fn(usize) -> u64) {
         let define = |cohort: Cohort<'_, ()>| cohort.each(|local| tables.define(local));
         assert_paths("TD", [1, tables.d, clients], steps, define, |path, cohort| {

@@ -224,6 +224,7 @@ impl AlgorithmKind for CustomAlgorithmSettings {
         vec![Component::one(Terms { variates, ..terms })]
     }
 
+    /// Sets H if manifests write the key `local-steps` for the algorithm, and otherwise nothing.
     fn set_local_steps(&mut self, local_steps: u64) {
         if self.algorithm.known.has_local_steps {
             self.local_steps = Some(local_steps);

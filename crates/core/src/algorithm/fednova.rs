@@ -85,6 +85,7 @@ mod tests {
             let run = sample::run(&problem, &terms(&steps, cohort), &start, 1, 0);
             let ends = run.clients().unwrap().ends.to_vec();
             let rows = ends.chunks(2).zip(steps);
+            // Clients that took no part are still at the start.
             let members: Vec<(&[f64], f64)> = rows
                 .filter(|(row, _)| *row != start)
                 .map(|(row, steps)| (row, steps as f64))

@@ -137,6 +137,7 @@ fn weights_over_local_steps_must_sum_to_one() {
     let optimum = problem.optimum().to_vec();
     let bias = |extrapolate, step: f64| {
         let spec = romberg(step, extrapolate, 2, Coupling::Common);
+        // So many rounds that the run is at its limit.
         let rounds = (40.0 / (0.5 * 5.0 * step)) as u64;
         let theta = end(&problem, &spec, rounds, 0);
         (distance(&theta, &optimum), theta)
@@ -166,6 +167,7 @@ fn leading_orders_of_the_bias_cancel() {
     ] {
         let spec = |step| romberg(step, extrapolate, points, Coupling::Common);
         let bias = |step| {
+            // So many rounds that the run is at its limit.
             let rounds = (60.0 / (0.5 * 5.0 * step)) as u64;
             distance(&end(&problem, &spec(step), rounds, 0), &optimum)
         };

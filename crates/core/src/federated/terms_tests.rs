@@ -200,8 +200,8 @@ fn a_sure_coin_is_one_local_step() {
     assert!(distance(&one, &two) < 1e-13);
 }
 
-/// Both clocks describe one run: if the steps of the one are a communication
-/// of the other, they agree to the last bit.
+/// Both clocks describe one run: where a round of a fixed number of steps ends with a communication, estimates and
+/// costs are those that the other clock has after this communication, to the last bit.
 #[test]
 fn two_clocks_read_one_run() {
     let problem = linear_problem();
@@ -293,6 +293,7 @@ fn costs_follow_the_work() {
     let some = Some(2);
     let all = Some(4);
     let unequal = Terms { local_steps: vec![1, 4], ..scaffold.clone() };
+    // Communications, local steps, oracle calls of all clients and of the one that makes the most, vectors.
     for (terms, expected) in [
         (plain.clone(), [2, 6, 24, 6, 16]),
         (Terms { batches: vec![5], ..plain.clone() }, [2, 6, 120, 30, 16]),

@@ -22,6 +22,7 @@ fn td(heterogeneity: Heterogeneity, clients: usize) -> Td {
 fn one_local_step_is_minibatch_sgd() {
     let problem = sample::build(&sample::blobs(), 3);
     let mut run = sample::launch(&problem, &Terms::fedavg(0.1, 1), &[0.5; 3], 2);
+    // The streams of the run: `launch` has the seed 5, and this is replicate 2.
     let mut streams: Vec<_> = (0..4).map(|c| Stream::new(5, Purpose::Client, 0, 2, c)).collect();
     let mut theta = vec![0.5; 3];
     for _ in 0..50 {

@@ -344,6 +344,7 @@ fn averaged_richardson_romberg_goes_to_the_extrapolated_mean() {
     let extrapolated: Vec<f64> = fine.iter().zip(&coarse).map(|(x, y)| 2.0 * x - y).collect();
     let runs = [(2.0, step), (-1.0, 2.0 * step)];
     let mut model = sample::components(&runs, steps, NONE);
+    // The copy of the first run: both have the same draws.
     model[1].copy = 0;
     let rounds = [1_000, 4_000, 16_000];
     let exact = ExactMoments::new(&facts, &model).unwrap();

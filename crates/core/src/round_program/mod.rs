@@ -66,7 +66,8 @@ pub struct Round {
     pub next: Vec<Expression>,
     /// The estimate θ_t after the round.
     pub result: Expression,
-    /// The clients' parameters before they communicate, if the round records them.
+    /// The clients' parameters before they communicate, if the round records them: their mean square distances from θ*
+    /// are then among the moments.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ends: Option<Expression>,
 }
@@ -389,6 +390,7 @@ mod tests {
     use super::*;
     use crate::sample::{alternating, program};
 
+    /// In the program of [`alternating`], rounds 2 and 3 repeat for ever.
     #[test]
     fn rounds_have_the_phases_of_the_cycle() {
         let program = alternating();
@@ -403,6 +405,8 @@ mod tests {
         assert!(alternating().to_string().contains("round 2 and every 2nd after it"));
     }
 
+    /// In a program that [`program`] makes, atom 0 is θ, atom 1 where the clients end, and atom 2 their mean, and the
+    /// only round repeats. Each change of the good program makes one thing wrong.
     #[test]
     fn what_is_no_program_is_refused() {
         let good = program(vec![], vec![], sum([(2, 1.0)]));

@@ -7,8 +7,11 @@ use crate::round_program::{
 };
 
 /// The rounds of a run under a coin, where a round is one local step of all clients, after which they communicate with
-/// probability p: a mask, THEORY (4.5). The state has the θ_k of each client, and its variate c_k from the second round
-/// on. For clocks by which a round is a fixed number of local steps.
+/// probability p: a mask, THEORY (4.5). For clocks by which a round is a fixed number of local steps.
+///
+/// From the second round on the state has the θ_k of each client as atom 0, by which ψ of THEORY (4.10) is made of the
+/// clients' errors, and the variates c_k as atom 1, if there are some ([`super::variates_atom`]). ψ takes p from the
+/// first mask.
 ///
 /// # Errors
 /// Why no program says what they do: no coin ends the local steps, or there is a proximal term, whose anchor the state

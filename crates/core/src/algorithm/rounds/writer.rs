@@ -103,7 +103,7 @@ impl<'a> RoundWriter<'a> {
             variates.extend(end.variates);
         }
         let terms = coefficients.into_iter().map(|(atom, x)| (atom, Coefficient::Number(x)));
-        // Only a run alone, in which all clients take part, records where its clients ended.
+        // Only a run alone, in which all clients take part, records where its clients ended, and so their errors.
         let has_recorded_ends = components.len() == 1 && !self.is_part();
         let ends = first_ends.filter(|_| has_recorded_ends).map(|ends| sum([(ends, 1.0)]));
         Round {
@@ -174,8 +174,8 @@ impl<'a> RoundWriter<'a> {
         }
     }
 
-    /// Writes the local steps of a run with this correction, and returns the atom of the clients' ends. Under a coin
-    /// the count is 1, which nobody reads, since the coin decides.
+    /// Writes the local steps of a run with this correction, and returns the atom of the clients' ends. Under a
+    /// coin, which decides on the number of steps, the count is 1 for all clients, so that they do not differ in it.
     fn write_local_steps(&mut self, run: usize, correction: Option<Expression>) -> usize {
         let clients = self.runs.size.clients;
         let terms = self.terms(run);

@@ -413,7 +413,7 @@ impl Spec {
     }
 
     /// What a round costs on average, among this number of clients; under a coin a round that ends with a
-    /// communication.
+    /// communication. Each oracle call counts as one gradient, whatever the batch of the problem is.
     pub fn round_price(&self, clients: u64) -> RoundPrice {
         rounds::round_price(&self.components(), clients as usize)
     }

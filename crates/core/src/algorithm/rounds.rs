@@ -200,7 +200,8 @@ pub fn local_runs(components: &[Component], clients: usize) -> Option<LocalRuns>
 }
 
 /// What a round of an algorithm that is made of these runs costs: the sum over the runs, but for draws that the runs
-/// share. Under a coin it is a round that ends with a communication.
+/// share. Under a coin it is a round that ends with a communication. Each oracle call counts as one gradient, whatever
+/// the batch of the problem is.
 pub fn round_price(components: &[Component], clients: usize) -> RoundPrice {
     let mut price = RoundPrice { communications: 0.0, gradients: 0.0, samples: 0.0, vectors: 0.0 };
     let is_common = share_draws(components);
@@ -257,8 +258,8 @@ fn per_client<T: PartialEq + Copy>(
     if all.iter().all(|x| *x == all[0]) { PerClient::All(all[0]) } else { PerClient::Each(all) }
 }
 
-/// Whether the state of a run's rounds has control variates. For variates that are measured anew in each round it has
-/// them only because ψ of THEORY (4.10) is made of them.
+/// Whether the state of a run's rounds has control variates, from the second round on. For variates that are measured
+/// anew in each round it has them only because ψ of THEORY (4.10) is made of them.
 fn has_variates(terms: &Terms) -> bool {
     terms.variates != Variates::None
 }

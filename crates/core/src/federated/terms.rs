@@ -10,14 +10,14 @@ use serde::{Deserialize, Serialize};
 pub struct Terms {
     /// The step size γ.
     pub step_size: f64,
-    /// E_k, local steps per round; client k has entry k modulo the length.
+    /// E_k, local steps per round, one entry or more; client k has entry k modulo the length.
     pub local_steps: Vec<u64>,
     /// Whether γ_k = γ/E_k (BOOK 5.11); else γ_k = γ.
     pub normalised: bool,
     /// Whether the server divides what a client has moved by its number of local steps (FedNova): the mean of the
     /// clients has weights ∝ π_k/E_k, and the server step is multiplied by Σ π_k E_k Σ π_k/E_k.
     pub normalised_progress: bool,
-    /// B_k, the oracle calls that a local step averages; client k has entry k modulo the length.
+    /// B_k, the oracle calls that a local step averages, one entry or more; client k has entry k modulo the length.
     pub batches: Vec<u64>,
     /// When clients communicate.
     pub schedule: Schedule,
@@ -275,8 +275,9 @@ impl Terms {
         }
     }
 
-    /// The oracle calls of a client in a round, on average over the N clients, whether they take part or not; under a
-    /// coin in a round that ends with a communication.
+    /// The oracle calls of a client in a round, on average over the N clients, whether they take part or not (a client
+    /// that does not makes none); under a coin in a round that ends with a communication. Calls that measure control
+    /// variates are included.
     pub fn mean_calls(&self, clients: usize) -> f64 {
         let call_factor = self.call_factor() as f64;
         let part_of_clients = self.cohort.map_or(1.0, |size| size as f64 / clients as f64);

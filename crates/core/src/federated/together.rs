@@ -35,7 +35,10 @@ pub fn runs_together(
 pub trait RunsTogether {
     /// Runs one round of every run that was not stopped; the bits are those that each run has alone.
     fn round(&mut self);
-    /// The run that was launched from conditions number `place`, from 0 on.
+    /// The run that was launched from conditions number `place`, from 0 on, whether it was stopped or not.
+    ///
+    /// # Panics
+    /// If there are fewer.
     fn run(&self, place: usize) -> &dyn Run;
     /// Leaves run number `place` as it is in all later rounds.
     fn stop(&mut self, place: usize);

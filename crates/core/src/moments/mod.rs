@@ -42,7 +42,7 @@ fn weighs_unequal_shares(facts: &dyn Facts, run: &Component) -> bool {
 }
 
 impl<'a> ExactMoments<'a> {
-    /// The exact moments of an algorithm that is made of these runs; nothing is computed yet.
+    /// The exact moments of an algorithm that is made of these runs, one or more; nothing is computed yet.
     ///
     /// # Errors
     /// Why second moments do not close on this problem, or are not followed for this algorithm: the field is curved,
@@ -70,7 +70,7 @@ impl<'a> ExactMoments<'a> {
 
     /// The moments of the estimate after each of these rounds, which are in increasing order, of runs from θ_0 =
     /// `start`, d numbers. With `burn_in` the estimate is the mean of the iterates after that round, and otherwise the
-    /// last iterate.
+    /// last iterate. Moments that are infinite, as where local steps expand under a coin, are given as infinity.
     ///
     /// # Errors
     /// Why the moments are not known.

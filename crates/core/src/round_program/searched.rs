@@ -22,7 +22,7 @@ pub struct RoundSettings {
 pub struct RoundPrice {
     /// Communications, summed over the runs that the algorithm is made of.
     pub communications: f64,
-    /// Gradients of each client, on average.
+    /// Gradients of each client, on average; an oracle call counts as one, whatever the batch of the problem is.
     pub gradients: f64,
     /// Draws of each client, on average. A draw that several runs on common draws use counts once.
     pub samples: f64,

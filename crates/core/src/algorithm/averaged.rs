@@ -20,8 +20,8 @@ pub enum Average {
 
 impl Average {
     /// A run before its first round, whose estimate becomes the mean of its estimates after the burn-in if this says
-    /// so; `rounds` is the number of rounds that it will run, of which the burn-in is a fraction, rounded down. Without
-    /// averaging the run is returned as it is.
+    /// so; `rounds` is the number of rounds that it will run, of which the burn-in is a fraction, rounded down. θ_0
+    /// does not enter the mean. Without averaging the run is returned as it is.
     pub fn wrap<'p>(self, run: Box<dyn Run + 'p>, rounds: u64) -> Box<dyn Run + 'p> {
         let Self::BurnIn(share) = self else { return run };
         let mean = run.estimate().to_vec();

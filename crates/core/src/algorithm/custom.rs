@@ -120,6 +120,7 @@ pub struct CustomAlgorithm {
 }
 
 impl fmt::Debug for CustomAlgorithm {
+    /// Writes what is known of the algorithm, and in place of its code whether there is some.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("CustomAlgorithm")
             .field("known", &self.known)

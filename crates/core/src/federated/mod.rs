@@ -320,7 +320,7 @@ impl<'p, P: Problem> Federated<'p, P> {
             if self.coin.clients_moved {
                 self.average();
             } else {
-                // They have just communicated.
+                // They have just communicated, so that all are at θ, and not where their local steps ended.
                 let rows = self.ends.chunks_exact_mut(self.theta.len());
                 rows.for_each(|row| row.copy_from_slice(&self.theta));
             }

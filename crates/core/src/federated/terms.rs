@@ -196,6 +196,7 @@ impl Terms {
         let mut inverse = 0.0;
         for &client in members {
             let count = self.steps(client) as f64;
+            // π_k, found from π_k/E_k.
             let share = weights[client] * count;
             sum += share;
             steps += share * count;

@@ -223,7 +223,7 @@ fn the_example_of_theorem_b4_has_its_closed_form() {
     }
 }
 
-/// lim E‖θ_t − θ*‖² of one client under plain steps: γσ²/(a(2 − γa)).
+/// lim E‖θ_t − θ*‖² of one client under plain steps is γσ²/(a(2 − γa)) for every H; here γ = 0.05, a = 0.8 and σ = 0.5.
 #[test]
 fn one_dimension_by_hand() {
     let facts = scalar(1, 0.8, 0.5, 0.0);

@@ -82,6 +82,7 @@ fn extended_steps_have_the_bits_of_the_definition_on_every_path() {
     }
 }
 
+/// The anchor of [`Proximal::NONE`] is empty, but θ has four numbers.
 #[test]
 #[should_panic(expected = "anchor")]
 fn an_anchor_of_another_length_is_refused() {

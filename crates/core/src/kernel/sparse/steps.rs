@@ -219,9 +219,9 @@ impl SparseRecords {
         columns.map_or_else(|| set.row(k), |columns| set.row_in(k, columns))
     }
 
-    /// Runs the steps of a pass, with one record each, for the clients of a group, whose θ holds v. The steps of
-    /// several clients are interleaved, so that the processor works on one client while it waits for σ of another.
-    /// Unless `PULLED`, ξ' is 0.
+    /// Runs the steps of a pass, with one record each, for the clients of a group, at most [`LOCKSTEP`], whose θ holds
+    /// v. The steps of several clients are interleaved, so that the processor works on one client while it waits for σ
+    /// of another. Unless `PULLED`, ξ' is 0.
     fn run_single_records<const PULLED: bool>(
         &self,
         group: &mut [Local<'_, ()>],

@@ -9,11 +9,13 @@ use super::*;
 fn under_a_coin(a: f64, noise: f64, tau: f64, gamma: f64, p: f64, rounds: usize) -> Vec<Matrix> {
     let mut state = Matrix::zeros(4, 4);
     (0..4).for_each(|k| state[(k / 2, k % 2)] = 1.0);
+    // A local step of both clients: e_k ← (1 − γa) e_k − γ w_k.
     let step = Matrix::from_fn(4, 4, |i, j| match (i, j) {
         (0, 0) | (1, 1) => 1.0 - gamma * a,
         (0, 2) | (1, 3) => -gamma,
         _ => f64::from(u8::from(i == j)),
     });
+    // A communication: e_k becomes the mean, and w_k grows by (p/γ)(e_k − mean).
     let meet = Matrix::from_fn(4, 4, |i, j| match (i, j) {
         (0 | 1, 0 | 1) => 0.5,
         (2 | 3, 0 | 1) => p / gamma * (f64::from(u8::from(i == j + 2)) - 0.5),

@@ -1,4 +1,8 @@
 //! The rounds of built-in algorithms as programs: what the terms of their runs say, in operations.
+//!
+//! An algorithm is made of one or more *runs* of the engine ([`Component`]), whose weighted estimates add up to its
+//! estimate. An *atom* of a round is a vector of the server, or one vector for each client, which the state has at the
+//! start of the round or an operation makes. Atoms are numbered: first the state, then the operations.
 
 mod single_steps;
 mod writer;

@@ -207,7 +207,8 @@ impl<'p, P: Problem> Federated<'p, P> {
         pool::average(weights, &self.cohort.members, &self.ends, &mut self.theta);
     }
 
-    /// Puts the server at the mean of the cohort's ends, and lets variates learn from the ends if they do (option two).
+    /// Puts the server at the mean of the cohort's ends, and lets variates learn from the ends if they do (option two:
+    /// c_k ← c_k − c̄ + (θ_t − θ_k)/(γ_k E_k)).
     /// θ_t, where the round began, must be in `self.before`; what `self.theta` has is overwritten.
     fn average_and_learn(&mut self) {
         // The ends are not formed outside of the features that a client's records touch.
@@ -280,7 +281,7 @@ impl<'p, P: Problem> Federated<'p, P> {
             }
         }
         if self.terms.variates == Variates::Kept(Learning::OptionOne) {
-            // The calls are made at θ_t, not at θ_{t+1}.
+            // Option one: c_k is measured by further calls. They are made at θ_t, not at θ_{t+1}.
             std::mem::swap(&mut self.before, &mut self.theta);
             self.measure_variates();
             std::mem::swap(&mut self.before, &mut self.theta);

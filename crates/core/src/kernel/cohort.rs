@@ -224,8 +224,8 @@ impl<'a, S> Cohort<'a, S> {
     }
 
     /// Calls `run` with each sequence of neighbouring members that have equal numbers of steps, so that they can be
-    /// stepped in lockstep. For kernels of plain steps: `run` is told nothing of batches and of the proximal term, nor
-    /// gets the states of the clients' noise.
+    /// stepped in lockstep. For kernels of plain steps: `run` gets neither batches nor the proximal term, nor the
+    /// states of the clients' noise.
     #[inline(always)]
     pub(in crate::kernel) fn each_equal_run(&mut self, mut run: impl FnMut(&mut EqualSteps<'_>)) {
         let plans = self.all.plans;

@@ -7,6 +7,9 @@
 //! regression e = Σ xθ − y. A step on a short record is bound by the latency of σ (two divisions
 //! and a polynomial); its lanes are the clients, and several registers of them hide the latency. A
 //! step on a long record is bound by memory.
+//!
+//! Along a *tangent* the field of logistic regression is linearised at θ* for each record by itself:
+//! e = −(s + s (1 − s) xᵀ(θ* − θ)) with s = σ(m − xᵀθ*), which is known for each record.
 
 mod rows;
 

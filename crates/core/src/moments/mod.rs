@@ -1,7 +1,10 @@
 //! Exact first and second moments of the built-in algorithms on linear fields, without sampling:
 //! E‖θ_t − θ*‖², mean and covariance at every round and at stationarity, the limits of infinitely
 //! many replicates. The terms of an algorithm say what its rounds are ([`crate::algorithm::rounds`]),
-//! and [`crate::theory::exact`] knows the moments of rounds.
+//! as a program of operations, and [`crate::theory::exact`] knows the moments of programs.
+//!
+//! Second moments *close* where the field is linear and draws are independent: those before a round determine those
+//! after it.
 
 use crate::algorithm::Component;
 use crate::algorithm::rounds::{
@@ -155,9 +158,9 @@ fn sizes(facts: &dyn Facts, components: &[Component]) -> ProgramSizes {
     ProgramSizes::new(&constant_rounds_unchecked(components, size(facts)), facts)
 }
 
-/// The effort of computing the moments of an algorithm up to round `rounds` and storing them at `rows` of the rounds.
-/// It is estimated before anything is computed, to refuse what would take too long. Where a round is a fixed number of
-/// local steps, `rounds` is the number of all local steps.
+/// The effort (multiplications and memory) of computing the moments of an algorithm up to round `rounds` and storing
+/// them at `rows` of the rounds. It is estimated before anything is computed, to refuse what would take too long. Where
+/// a round is a fixed number of local steps, `rounds` is the number of all local steps.
 pub fn effort(facts: &dyn Facts, components: &[Component], rounds: u64, rows: usize) -> Effort {
     // Local steps are prepared once, or in each round if their size falls.
     let has_decay = components[0].terms.decay.is_some();
@@ -165,9 +168,9 @@ pub fn effort(facts: &dyn Facts, components: &[Component], rounds: u64, rows: us
     sizes(facts, components).effort(preparations, rounds, rows)
 }
 
-/// The effort of [`ExactMoments::stationary`], with the covariance blocks of all clients' corrections if there are
-/// some, for which six d × d matrices are counted for each client. It is estimated before anything is computed, to
-/// refuse what would take too long.
+/// The effort (multiplications and memory) of [`ExactMoments::stationary`], with the covariance blocks of all clients'
+/// corrections if there are some, for which six d × d matrices are counted for each client. It is estimated before
+/// anything is computed, to refuse what would take too long.
 pub fn stationary_effort(facts: &dyn Facts, components: &[Component]) -> Effort {
     let has_variates = components.iter().any(|run| run.terms.variates != Variates::None);
     let n = facts.clients() as f64;

@@ -150,9 +150,9 @@ fn the_first_order_follows_unequal_shares() {
     }
 }
 
-/// On a curved field of unequal shares the closure, which starts from the exact moments of the twin,
-/// is the first order as γ → 0: of the noise alone (one local step, and control variates) and with
-/// heterogeneity.
+/// On a curved field of unequal shares the closure, a prediction of the bias from the exact moments of the twin (the
+/// field linearised at θ* draw by draw), is the bias to first order as γ → 0: of the noise alone (one local step, and
+/// control variates) and with heterogeneity.
 #[test]
 fn the_closure_meets_the_first_order_for_unequal_shares() {
     let curved = sample::weighted_logistic();

@@ -1,4 +1,6 @@
-//! Whether the draws of a round are such that their noises are uncorrelated, as THEORY (4.1) takes them to be.
+//! Whether the draws of a round are such that their noises are uncorrelated, as THEORY (4.1) takes them to be. An
+//! *atom* is a vector of the server, or one vector for each client, which the state has at the start of the round or an
+//! operation makes.
 
 use super::{Operation, ProgramError, Round};
 use std::collections::BTreeSet;

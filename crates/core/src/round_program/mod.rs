@@ -375,7 +375,8 @@ impl Coefficient {
     }
 
     /// The numbers that the coefficient states for client number `client` alone: 1 or d of them, or none if it is the
-    /// same for all clients. Only clients for which all these numbers agree can be of one type.
+    /// same for all clients. Only clients for which all these numbers agree can be of one type, whose moments are
+    /// followed together.
     pub fn numbers_of_client(&self, client: usize, d: usize) -> &[f64] {
         match self {
             Self::Numbers(CoefficientNumbers::Clients(all)) => &all[client..=client],

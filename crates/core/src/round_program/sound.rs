@@ -1,4 +1,6 @@
 //! Checks that a program which was read from text is sound: its atoms exist, and its lists are as long as they must be.
+//! An *atom* is a vector of the server, or one vector for each client (its *level*), which the state has at the start
+//! of a round or an operation makes.
 
 use super::{
     Coefficient, CoefficientNumbers, Expression, Level, Mask, Operation, PerClient, Program,

@@ -1,4 +1,5 @@
-//! A program as text.
+//! A program as text. An *atom* is a vector of the server, or one vector for each client, which the state has at the
+//! start of a round or an operation makes; first the state is numbered, then the operations.
 
 use super::{
     Coefficient, CoefficientNumbers, Expression, Level, Operation, PerClient, Program, Round,

@@ -1,4 +1,6 @@
-//! The program of runs under a coin whose rounds are single local steps.
+//! The program of runs under a coin whose rounds are single local steps. An *atom* is a vector of the server, or one
+//! vector for each client, which the state has at the start of a round or an operation makes; first the state is
+//! numbered, then the operations.
 
 use super::{ProblemSize, has_variates, per_client, program_of};
 use crate::federated::Terms;

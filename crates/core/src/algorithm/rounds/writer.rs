@@ -1,4 +1,7 @@
 //! Writes a round of the runs of an algorithm as operations of a program.
+//!
+//! An *atom* is a vector of the server, or one vector for each client (its *level*), which the state has at the start
+//! of the round or an operation makes. Atoms are numbered: first the state, then the operations.
 
 use super::{ComponentRuns, has_variates, per_client};
 use crate::federated::{Learning, Terms, Variates};
@@ -132,6 +135,7 @@ impl<'a> RoundWriter<'a> {
         let learned = match self.terms(number).variates {
             Variates::None | Variates::Unknown(_) => None,
             Variates::Fresh => measured.map(|rows| sum([(rows, 1.0)])),
+            // Option one: each variate is a mean of further gradients at θ_t.
             Variates::Kept(Learning::OptionOne) => {
                 let rows = self.write_measured_fields(number, self.is_part());
                 Some(self.write_kept_variates(sum([(rows, 1.0)]), variates))

@@ -2,7 +2,8 @@
 //! Bregman divergences of log Σ_k exp(u_k).
 //!
 //! Numbers of the classes of as many records as a register has lanes are K registers, one after the other: register k
-//! has a number of class k for each record.
+//! has a number of class k for each record. The *folded products* of a record are its products with the K rows of θ,
+//! each as partial sums in one register of at most four lanes, whose sum is the logit of the class.
 
 use super::steps::TOGETHER;
 use super::tables::ClassTables;

@@ -1,4 +1,7 @@
 //! The residuals of a record, p_k − 1\[y = k\]: the probabilities of the classes, minus 1 at the record's own class.
+//!
+//! The *folded products* of a record are its products with the K rows of θ, each as partial sums in one register of at
+//! most four lanes, whose sum is the logit of the class.
 
 use super::tables::{ClassTables, whole};
 use crate::kernel::exp::{LARGE, exps};

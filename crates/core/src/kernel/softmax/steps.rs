@@ -60,7 +60,8 @@ struct DrawnRecords {
     factors: Aligned,
     /// The distance from the factors for one class to the factors for the next class.
     distance: usize,
-    /// Room for the folded products of [`TOGETHER`] records with all classes.
+    /// Room for the folded products of [`TOGETHER`] records with all classes: for each product partial sums in one
+    /// register, whose sum is a logit.
     partial: Aligned,
     /// Room for the logits of a register of records.
     logits: Aligned,

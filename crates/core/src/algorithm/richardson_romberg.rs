@@ -176,7 +176,7 @@ impl AlgorithmKind for RichardsonRomberg {
 
     /// The runs that are extrapolated, the finest first and one with the most local steps last: where runs have common
     /// draws and use unequal numbers of them in a round, all go on behind the draws of the last. Too many points, which
-    /// [`Self::faults`] refuses, count as [`MOST_POINTS`].
+    /// [`Self::faults`] refuses, count as the most that it accepts.
     fn components(&self, step: f64) -> Vec<Component> {
         // Where H is not written, a coin ends the local steps.
         let h = self.local_steps.unwrap_or(1);

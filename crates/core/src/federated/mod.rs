@@ -178,8 +178,8 @@ impl<'p, P: Problem> Federated<'p, P> {
         self.pool.prepare_cohort(round)
     }
 
-    /// Runs the local steps that [`Federated::prepare_cohort`] returns, after which the clients' `ends` have the new
-    /// θ_k. Nothing is counted here.
+    /// Runs the local steps that [`Federated::prepare_cohort`] returns, after which the members' rows of `ends` have
+    /// the new θ_k, or on supports the entries of their supports. Nothing is counted here.
     fn advance(&mut self, steps: Option<u64>) {
         let problem = self.pool.problem;
         advance_in_parallel(problem, self.prepare_cohort(steps));

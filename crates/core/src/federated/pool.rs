@@ -39,8 +39,8 @@ pub struct LocalRound<'a> {
 }
 
 impl<'p, P: Problem> Pool<'p, P> {
-    /// The clients of a problem before the first draw of a run, each with the stream that its number and the replicate
-    /// give it, whatever the algorithm is.
+    /// The clients of a problem before the first draw of a run, each with the stream that its number, the replicate and
+    /// the copy give it, whatever the algorithm is.
     pub fn new(problem: &'p P, from: &Conditions) -> Self {
         let mut streams: Vec<Stream> = (0..problem.clients() as u64)
             .map(|c| Stream::new(from.seed, Purpose::Client, from.copy, from.replicate, c))

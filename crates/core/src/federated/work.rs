@@ -107,9 +107,9 @@ impl Participants {
 }
 
 impl Terms {
-    /// What each round costs, as [`Participants::cost`] counts it, on a problem with `clients` clients in dimension d
-    /// where an oracle call evaluates `batch` records. `None` where rounds may differ in their cost: under random
-    /// communication, and if a part of clients is drawn that do not all do the same work.
+    /// What each round costs on a problem with `clients` clients in dimension d where an oracle call evaluates `batch`
+    /// records: what [`Run::cost`](super::Run::cost) grows by. `None` where rounds may differ in their cost: under
+    /// random communication, and if a part of clients is drawn that do not all do the same work.
     pub fn round_cost(&self, clients: usize, batch: u64, d: usize) -> Option<Cost> {
         let plans = StepPlans::new(self, clients, 1.0).clients;
         let do_equal_work =

@@ -52,7 +52,7 @@ impl ControlVariates {
 
     /// c_k ← c_k − c̄ + (θ_t − θ_k)/(γ_k E_k) for each member of a cohort, then c̄ and ξ of all clients: option two of
     /// Scaffold, for rounds with fixed numbers of local steps. The round began at `before` (d numbers) and ended at
-    /// `ends` (N rows of d); `lengths` are γ_k E_k (N numbers).
+    /// `ends` (N rows of d); `lengths` are γ_k E_k (N numbers). Rows of clients that are no members are not read.
     ///
     /// With equal numbers of local steps and full participation this is
     /// ξ_k ← ξ_k + (θ_k − θ_{t+1})/(γH) (SLIDES II; SCAFFLSA Alg. 4 with the

@@ -10,7 +10,10 @@ use super::vectors::axpy;
 /// `$columns::<I, R>(column)` computes R registers of `I` from column `column` on.
 macro_rules! by_columns {
     ($path:expr, $rows:ident, $columns:ident) => {{
-        /// Passes over blocks of columns, from long ones to single columns at the end.
+        /// Passes over all blocks of columns, from long ones to single columns at the end.
+        ///
+        /// # Safety
+        /// `I` is present, and the invariant of [`ServerRows`] holds.
         #[inline(always)]
         unsafe fn columns<I: Simd>(all: &mut ServerRows<'_>) {
             let mut column = 0;

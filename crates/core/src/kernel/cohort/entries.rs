@@ -9,7 +9,8 @@ pub struct LocalSteps {
     pub step: f64,
     /// E_k, the number of steps (H if it is the same for all clients).
     pub steps: u64,
-    /// B_k, the number of oracle calls that a step averages; 1 unless steps are extended.
+    /// B_k, the number of oracle calls that a step averages; 1 unless steps are extended
+    /// ([`Cohort::extended`](super::Cohort::extended)), as whoever makes the cohort sees to.
     pub batch: u64,
 }
 

@@ -41,6 +41,9 @@ pub(in crate::kernel) trait Simd {
     // instruction set of its function, so its intrinsics may not be inlined.
 
     /// Loads R · `LANES` consecutive numbers into R registers.
+    ///
+    /// # Safety
+    /// The instruction set is present, and `from` points to so many numbers.
     #[inline(always)]
     unsafe fn load_all<const R: usize>(from: *const f64) -> [Self::V; R] {
         // SAFETY: the caller's pointer covers R·LANES numbers.
@@ -56,6 +59,9 @@ pub(in crate::kernel) trait Simd {
     }
 
     /// Loads a row of `d` numbers, at most R·LANES of them, into R registers; the other lanes are 0.
+    ///
+    /// # Safety
+    /// The instruction set is present, `from` points to d numbers, and d is at most R·LANES.
     #[inline(always)]
     unsafe fn load_row<const R: usize>(from: *const f64, d: usize) -> [Self::V; R] {
         // SAFETY: no more than d numbers are read of the caller's row.
@@ -71,6 +77,9 @@ pub(in crate::kernel) trait Simd {
     }
 
     /// Stores the first `d` numbers of a row that fills R registers.
+    ///
+    /// # Safety
+    /// The instruction set is present, and at `to` there is room for d numbers.
     #[inline(always)]
     unsafe fn store_row<const R: usize>(to: *mut f64, d: usize, row: [Self::V; R]) {
         // SAFETY: no more than d numbers are written of the caller's row.

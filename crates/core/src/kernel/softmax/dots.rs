@@ -9,7 +9,7 @@ use crate::kernel::strips::{over_strips, to_register};
 /// products to accumulator number r of the class.
 ///
 /// # Safety
-/// `I` is present, and the record has a register.
+/// `I` is present, and at `record` there is a register. `r` is below W.
 #[inline(always)]
 pub unsafe fn add_products<I: Strips, const W: usize, const CLASSES: usize>(
     sums: &mut [[I::V; W]; CLASSES],
@@ -30,7 +30,8 @@ pub unsafe fn add_products<I: Strips, const W: usize, const CLASSES: usize>(
 /// are still to be added up.
 ///
 /// # Safety
-/// `I` is present, W registers of it are 16 numbers, and rows have `stride` numbers.
+/// `I` is present, W registers of it are 16 numbers, and rows have `stride` numbers, a multiple of 4 and of the lanes
+/// of `I`.
 #[inline(always)]
 pub unsafe fn dots<I: Strips, const W: usize, const CLASSES: usize>(
     theta: *const f64,

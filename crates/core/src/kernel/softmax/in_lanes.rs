@@ -174,7 +174,7 @@ impl ClassTables {
     /// logits, K registers each; `h` is overwritten.
     ///
     /// # Safety
-    /// `I` is present.
+    /// `I` is present, with at most [`WIDEST_SHORT`] lanes.
     #[inline(always)]
     pub(super) unsafe fn divergences_in_lanes<I: Simd>(&self, p: &[f64], h: &mut [f64]) -> I::V {
         let p = &p[..self.classes * I::LANES];

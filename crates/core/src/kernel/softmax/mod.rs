@@ -190,12 +190,13 @@ impl ClassTables {
         });
     }
 
-    /// Does the work in registers of `I`.
+    /// Does the work in registers of `I`: steps on batches, or extended ones, by tiles, and plain steps on single
+    /// records by passes over pairs of classes.
     ///
     /// # Safety
-    /// The instruction set `I` is present, and W registers of it are 16 numbers. Padded rows of the work (θ, ξ unless
-    /// it is empty, θ_t and sums) have `stride` numbers, one row for each of the K classes; factors are K for each
-    /// record.
+    /// The instruction set `I` is present, W registers of it are 16 numbers, and a padded row is whole registers.
+    /// Padded rows of the work (θ, ξ unless it is empty, θ_t and sums) have `stride` numbers, one row for each of the K
+    /// classes; factors are K for each record.
     #[inline(always)]
     unsafe fn execute<I: Strips, const W: usize>(&self, work: SetWork<'_>) {
         // SAFETY: passed on to the caller.

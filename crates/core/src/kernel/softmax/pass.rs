@@ -30,7 +30,9 @@ impl Pass {
     /// register, go to `partial`.
     ///
     /// # Safety
-    /// `I` is present, W registers of it are 16 numbers, and rows have `stride` numbers.
+    /// `I` is present, W registers of it are 16 numbers, and rows have `stride` numbers, a multiple of 4 and of the
+    /// lanes of `I`: those of the two records, and for each class those of θ and, if `XI`, of ξ. `factors` and
+    /// `partial` have an entry for each class.
     #[inline(always)]
     pub unsafe fn run<
         I: Strips,

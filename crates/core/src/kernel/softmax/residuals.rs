@@ -92,7 +92,7 @@ impl ClassTables {
 /// The greatest number of a register.
 ///
 /// # Safety
-/// `I` is present.
+/// `I` is present, with at most [`WIDEST_SHORT`] lanes.
 #[inline(always)]
 unsafe fn greatest<I: FoldEach>(v: I::V) -> f64 {
     let mut each = [0.0; WIDEST_SHORT];

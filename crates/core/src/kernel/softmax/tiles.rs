@@ -135,7 +135,7 @@ impl RowSum<'_> {
     /// in their order.
     ///
     /// # Safety
-    /// `I` is present, and all rows have these columns.
+    /// `I` is present, all rows have these columns, and the sum has a factor of each row for each of these classes.
     #[inline(always)]
     #[expect(clippy::needless_range_loop, reason = "an index runs over several arrays")]
     unsafe fn tile<I: Strips, const KIND: u8, const CLASSES: usize, const REGISTERS: usize>(

@@ -210,6 +210,9 @@ impl SparseRows {
     }
 
     /// The stored numbers of row number k, from 0 on, with their columns.
+    ///
+    /// # Panics
+    /// If there are fewer rows.
     #[inline(always)]
     pub fn row(&self, k: usize) -> SparseRow<'_> {
         let begin = self.offsets[k];

@@ -87,8 +87,9 @@ impl SparseRecords {
         }
     }
 
-    /// Runs the local steps of every client of the cohort, plain or extended, as the head of this module defines them.
-    /// If the cohort is to be `on_supports`, and supports are kept, only the entries of a client's support are written.
+    /// Runs the local steps of every client of the cohort, also extended ones (with a proximal term, or on means of
+    /// several oracle calls), as the head of this module defines them. If the cohort is to be `on_supports`, and
+    /// supports are kept, only the entries of a client's support are written.
     ///
     /// # Panics
     /// If dimensions do not agree; on supports also if clients begin at their own rows, or c = 1 − γ(λ + μ) of a client

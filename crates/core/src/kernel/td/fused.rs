@@ -19,8 +19,8 @@ impl TransitionTables {
     /// compiled once for all types of states.
     ///
     /// # Safety
-    /// Clients and dimension agree with the tables, and steps are plain. There is a fused body: d is at least 2, and
-    /// with one lane the stride exceeds [`SHORT`].
+    /// Clients and dimension agree with the tables, and steps are plain: one oracle call each, without a proximal term.
+    /// There is a fused body: d is at least 2, and with one lane the stride exceeds [`SHORT`].
     #[inline(never)]
     pub(super) unsafe fn run(&self, path: InstructionSet, clients: &mut EqualSteps<'_>) {
         // A row of one register of eight lanes waits longer for its sum than two of four do.

@@ -6,12 +6,13 @@ use crate::kernel::simd::{InstructionSet, Simd, fold_registers, in_lanes};
 use crate::rng::Stream;
 
 impl TransitionTables {
-    /// Does `steps` times for each client the least that a step of TD(0) must do: draw, gather two rows, update θ (rows
-    /// of 8 numbers), without rewards and ξ and without the bits of the definition. Four clients are in lockstep, on
-    /// the fastest instruction set; clients that fill no group of four are left out.
+    /// Does `steps` times for each client that has a stream and a row of `theta` the least that a step of TD(0) must
+    /// do: draw, gather two rows, update θ (rows of 8 numbers), without rewards, the discount and ξ, and without the
+    /// bits of the definition. Four clients are in lockstep, on the fastest instruction set of at most four lanes;
+    /// clients that fill no group of four are left out.
     ///
     /// # Panics
-    /// If d is not 8, or there are not as many streams and rows as clients.
+    /// If d is not 8, there are not as many streams as rows, or there are more of them than clients.
     #[doc(hidden)]
     pub fn limit(&self, streams: &mut [Stream], theta: &mut [[f64; 8]], step: f64, steps: u64) {
         assert!(

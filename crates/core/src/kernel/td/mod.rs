@@ -23,7 +23,8 @@ impl TransitionTables {
     /// states of the clients' noise are not read. The bits do not depend on the instruction set.
     ///
     /// # Panics
-    /// If a member is no client of these tables, dimensions differ, or steps are extended ([`Cohort::extended`]).
+    /// If a member is no client of these tables, dimensions differ, or steps are extended ([`Cohort::extended`]): with
+    /// a proximal term, or on means of several oracle calls.
     #[inline]
     pub fn advance_on<S>(&self, path: InstructionSet, mut cohort: Cohort<'_, S>) {
         assert!(cohort.end() <= self.distribution_of.len() && cohort.dim() == self.d);

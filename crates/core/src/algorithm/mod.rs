@@ -326,7 +326,7 @@ impl Spec {
 
     /// The same algorithm with this step size γ and this number H of local steps of every client; for mini-batch SGD H
     /// is the batch, and for Scaffnew 1/p. All other settings stay, and H is ignored where no key says it. The settings
-    /// must not state H in another key: neither per client nor, for Scaffold, as the probability of a coin.
+    /// must not state H in another key: neither per client nor, but for Scaffnew, as the probability of a coin.
     pub fn with_scale(&self, step_size: f64, local_steps: u64) -> Self {
         let mut scaled = self.clone();
         of_settings!(&mut scaled, settings => {

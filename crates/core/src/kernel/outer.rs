@@ -85,7 +85,8 @@ enum Wanted {
     LowerTriangle,
 }
 
-/// [`add_outer_products`] or [`add_to_lower_triangle`], as `wanted`, on a chosen instruction set.
+/// [`add_outer_products`] or [`add_to_lower_triangle`], as `wanted`, on a chosen instruction set, on which the bits do
+/// not depend.
 fn add_on(path: InstructionSet, a: Rows<'_>, b: Rows<'_>, out: &mut [f64], wanted: Wanted) {
     assert!(a.len() == b.len() && out.len() == a.dim() * b.dim());
     let lower = (wanted == Wanted::LowerTriangle).then_some(0);

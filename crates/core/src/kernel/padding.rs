@@ -12,8 +12,8 @@ pub const WIDEST_SHORT: usize = 4;
 /// rows: of at most four lanes for rows of up to [`SHORT`] numbers. The padding changes no sum, since
 /// [`super::fold::fold_sum`] adds zeros up to the same length.
 ///
-/// One or two numbers are not padded: kernels hold two in a register of two lanes, and for one they loop over the
-/// oracle (softmax pads its rows further).
+/// One or two numbers are not padded: kernels hold two in registers of at most two lanes, and for one they loop over
+/// the oracle (softmax pads its rows further).
 #[inline(always)]
 pub fn padded(d: usize) -> usize {
     match d {

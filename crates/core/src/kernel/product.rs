@@ -25,7 +25,7 @@ pub fn products(rows: Rows<'_>, x: &[f64], out: &mut [f64]) {
     products_on(InstructionSet::best(), rows, x, out);
 }
 
-/// [`products`] on a chosen instruction set.
+/// [`products`] on a chosen instruction set, on which the bits do not depend.
 fn products_on(path: InstructionSet, rows: Rows<'_>, x: &[f64], out: &mut [f64]) {
     assert!(rows.dim() == x.len() && rows.len() == out.len());
     // The strips below need 16 numbers.

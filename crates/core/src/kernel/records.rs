@@ -156,7 +156,8 @@ impl RecordTables {
     }
 
     /// Runs the local steps of every client of the cohort, plain ones on one record each, and returns `None`; without
-    /// fused steps for the dimension, it runs nothing and returns the cohort. With a tangent the steps are those of the
+    /// fused steps for the dimension, or where the cohort has another one than the records, it runs nothing and returns
+    /// the cohort, whose steps the caller takes by the oracle. With a tangent the steps are those of the
     /// linearised field, which is known for logistic regression alone. A caller takes steps with a proximal term or on
     /// batches otherwise: what the cohort says of these is not read.
     ///

@@ -155,8 +155,8 @@ impl EqualSteps<'_> {
         }
     }
 
-    /// Prefetches the next draws of member number `k`, if there is one, as far as they are made and its steps take one
-    /// each.
+    /// Prefetches the next draws of member number `k`, if there is one: those that are made already, and no more than
+    /// one for each of its steps.
     #[inline(always)]
     pub fn prefetch_draws(&self, k: usize) {
         let Some(stream) = self.stream(k) else { return };

@@ -243,7 +243,8 @@ impl RowSum<'_> {
         }
     }
 
-    /// The new numbers of a register of the target, `at` numbers after its beginning, from the sum there.
+    /// The new numbers of a register of the target, `at` numbers after its beginning: with [`ADD`] the sum there, and
+    /// otherwise θ, which is there, after the step of `KIND` along the sum.
     ///
     /// # Safety
     /// As for `tile`.

@@ -63,8 +63,8 @@ impl KnownScales {
 }
 
 impl PassScales {
-    /// The scales of a pass of `steps` local steps of size γ = `step` with c = `factor`, or of fewer steps if a pass
-    /// has to end before.
+    /// The scales of a pass of `steps` local steps of size γ = `step` with c = `factor`, which is ½ or more, or of
+    /// fewer steps if a pass has to end before.
     fn new(step: f64, factor: f64, steps: u64) -> Self {
         let mut alpha = vec![1.0];
         let mut beta = vec![0.0];

@@ -61,7 +61,7 @@ impl TransitionTables {
     /// Tables of the features `phi` (S rows of d numbers) under the discount γ, without a client yet.
     ///
     /// # Panics
-    /// If `phi` is not S rows of `d`, or S exceeds [`MAX_STATES`].
+    /// If `d` is 0, `phi` is not S rows of `d`, or S exceeds [`MAX_STATES`].
     pub fn new(d: usize, phi: &[f64], discount: f64) -> Self {
         assert!(d > 0 && phi.len().is_multiple_of(d) && phi.len() / d <= MAX_STATES);
         Self {

@@ -35,14 +35,15 @@ impl From<Definition> for CustomDefinition {
 
 /// The rounds of a run of a custom algorithm: the algorithm's state between them.
 pub trait CustomRounds {
-    /// One round: `theta` (d numbers) is θ_t before and θ_{t+1} after it.
+    /// One round: `theta` (d numbers) is θ_t before and θ_{t+1} after it. The caller then ends the round of the clients
+    /// ([`RoundClients::end_round`]).
     fn round(&mut self, clients: &mut RoundClients<'_>, theta: &mut [f64]);
 }
 
 /// Starts runs of a custom algorithm.
 pub trait StartCustom: Send + Sync {
     /// A run of the algorithm from θ_0 = `from.start`, before its first round. It runs local steps on `clients`, which
-    /// count what its rounds cost.
+    /// count what its rounds cost; each of its rounds ends with [`RoundClients::end_round`].
     fn start<'p>(
         &self,
         settings: &CustomRun<'_>,

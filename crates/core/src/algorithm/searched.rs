@@ -69,7 +69,8 @@ impl Rounds for SearchedSpecs {
         !self.choices.iter().all(is_known_not_to_oscillate)
     }
 
-    /// The runs of local steps with one client, which stands for all, since they are alike.
+    /// The runs of local steps with one client, which stands for all, since they are alike. `None` if clients differ,
+    /// or rounds are no runs of local steps.
     fn local_runs(&self, settings: &RoundSettings) -> Option<LocalRuns> {
         local_runs(&runs_of_all_clients_alike(&self.spec(settings))?, 1)
     }

@@ -245,7 +245,8 @@ impl<'p, P: Problem> Federated<'p, P> {
     }
 
     /// Begins a round with fixed numbers of local steps, up to the local steps: sets step sizes, draws the cohort
-    /// unless all take part, and measures variates that are measured anew (FedLin).
+    /// unless all take part, and measures variates that are measured anew (FedLin). The caller then runs the local
+    /// steps of [`Self::prepare_cohort`] and calls [`Self::end_fixed_round`].
     fn begin_fixed_round(&mut self) {
         self.update_step_sizes();
         let n = self.pool.streams.len();

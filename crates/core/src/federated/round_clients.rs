@@ -184,8 +184,8 @@ impl<'p> RoundClients<'p> {
         self.charged = true;
     }
 
-    /// Ends the round: its price is counted unless [`RoundClients::charge`] was called, and in the next round all
-    /// clients take part unless another cohort is drawn.
+    /// Ends the round, as whoever runs the algorithm must do after each one: its price is counted unless
+    /// [`RoundClients::charge`] was called, and in the next round all clients take part unless another cohort is drawn.
     pub fn end_round(&mut self) {
         if !std::mem::take(&mut self.charged) {
             let members = self.members.indices().len() as u64;

@@ -204,7 +204,7 @@ fn mean_converges(facts: &dyn Facts, run: &Component, per_step: bool) -> bool {
 
 /// The mean of θ that the rounds of a run leave as it is, d numbers: lim E θ_t, if means converge ([`means_converge`]).
 /// `None` if there is none, or if it is not known, such as where second moments do not close. The weight of the run is
-/// 1: any other would enter the result.
+/// 1: any other would enter the result. Step sizes that fall are taken to be those of the first round.
 pub fn fixed_point(facts: &dyn Facts, run: &Component) -> Option<Vec<f64>> {
     let alone = std::slice::from_ref(run);
     ExactMoments::new(facts, alone).ok()?;

@@ -72,8 +72,10 @@ impl<'a> ExactMoments<'a> {
     }
 
     /// The moments of the estimate after each of these rounds, which are in increasing order, of runs from θ_0 =
-    /// `start`, d numbers. With `burn_in` the estimate is the mean of the iterates after that round, and otherwise the
-    /// last iterate. Moments that are infinite, as where local steps expand under a coin, are given as infinity.
+    /// `start`, d numbers. With `burn_in` the estimate is the mean of the iterates after that round (up to it, the last
+    /// iterate), and `sq_error_average` is NaN; otherwise it is the last iterate, and `sq_error_average` is the mean
+    /// square error of the mean of θ_1 to θ_t. Moments that are infinite, as where local steps expand under a coin, are
+    /// given as infinity.
     ///
     /// # Errors
     /// Why the moments are not known.
@@ -146,7 +148,8 @@ impl<'a> ExactMoments<'a> {
 
     /// The spectral radii of the maps that one round, from the second on, applies to the mean and to the second moments
     /// of the state: below 1 where they converge, and infinite if moments are infinite after one round. `None` if step
-    /// sizes fall, the state has too many coordinates, or the iteration that finds a radius does not settle.
+    /// sizes fall, the state has too many coordinates, or the iteration that finds a radius does not settle. A radius
+    /// is given as below 1 if and only if that is proven.
     pub fn radii(&self) -> Option<SpectralRadii> {
         let program = self.program(2).ok()?;
         Cycle::new(&program, self.facts, None).ok()?.radii()
@@ -202,9 +205,9 @@ fn mean_converges(facts: &dyn Facts, run: &Component, per_step: bool) -> bool {
     Cycle::of_means(&program, facts).is_ok_and(|cycle| cycle.check_means().is_ok())
 }
 
-/// The mean of θ that the rounds of a run leave as it is, d numbers: lim E θ_t, if means converge ([`means_converge`]).
-/// `None` if there is none, or if it is not known, such as where second moments do not close. The weight of the run is
-/// 1: any other would enter the result. Step sizes that fall are taken to be those of the first round.
+/// lim E θ_t of a run, d numbers: the mean of θ that its rounds leave as it is. `None` if means do not converge, or if
+/// it is not known, such as where second moments do not close. The weight of the run is 1: any other would enter the
+/// result. Step sizes that fall are taken to be those of the first round.
 pub fn fixed_point(facts: &dyn Facts, run: &Component) -> Option<Vec<f64>> {
     let alone = std::slice::from_ref(run);
     ExactMoments::new(facts, alone).ok()?;

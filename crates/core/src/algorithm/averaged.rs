@@ -25,6 +25,7 @@ impl Average {
     pub fn wrap<'p>(self, run: Box<dyn Run + 'p>, rounds: u64) -> Box<dyn Run + 'p> {
         let Self::BurnIn(share) = self else { return run };
         let mean = run.estimate().to_vec();
+        // Predictions of averages round it in the same way.
         let burn_in = (share * rounds as f64) as u64;
         Box::new(Averaged { run, burn_in, rounds: 0, count: 0, sum: vec![0.0; mean.len()], mean })
     }

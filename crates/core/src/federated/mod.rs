@@ -58,7 +58,8 @@ pub trait Run {
 /// The state of a run's clients.
 pub struct Clients<'a> {
     /// θ_k at the end of the last local steps, N rows of d; empty if they were not formed
-    /// ([`Run::without_ends`]).
+    /// ([`Run::without_ends`]). Where a round is a fixed number of local steps under a coin, θ_k at the end of the
+    /// round, which is θ if the clients have just communicated.
     pub ends: &'a [f64],
     /// Whether the clients have moved from the server's θ since they last
     /// communicated (between two communications under a coin).

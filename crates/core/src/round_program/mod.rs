@@ -67,7 +67,7 @@ pub struct Round {
     /// The estimate θ_t after the round.
     pub result: Expression,
     /// The clients' parameters before they communicate, if the round records them: their mean square distances from θ*
-    /// are then among the moments.
+    /// are then among the moments. In rounds of single local steps under a coin they are those after a communication.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ends: Option<Expression>,
 }

@@ -25,7 +25,7 @@ pub(in crate::kernel) enum InstructionSetName {
     /// Four lanes, with BMI2 for the draws.
     #[cfg(target_arch = "x86_64")]
     Avx2,
-    /// Eight lanes, beside what [`InstructionSetName::Avx2`] has; it serves rows that fill several of
+    /// Eight lanes, in addition to what [`InstructionSetName::Avx2`] has; it serves rows that fill several of
     /// its registers, and elsewhere that path is taken.
     #[cfg(target_arch = "x86_64")]
     Avx512,

@@ -69,7 +69,7 @@ simd! { Sse2, __m128d, 2,
     };
     split(x) {
         let moved = _mm_add_epi64(_mm_castpd_si128(x), _mm_set1_epi64x(TO_ROOT));
-        // Beside the bits of 2⁵², the biased exponent is the number 2⁵² + exponent.
+        // Together with the bits of 2⁵², the biased exponent is the number 2⁵² + exponent.
         let exponent = _mm_or_si128(_mm_srli_epi64::<52>(moved), _mm_set1_epi64x(TWO_52));
         let k = _mm_sub_pd(_mm_castsi128_pd(exponent), _mm_set1_pd(BIASED_TWO_52));
         let significand = _mm_and_si128(moved, _mm_set1_epi64x(SIGNIFICAND));
@@ -91,7 +91,7 @@ simd! { Avx2, __m256d, 4,
     };
     split(x) {
         let moved = _mm256_add_epi64(_mm256_castpd_si256(x), _mm256_set1_epi64x(TO_ROOT));
-        // Beside the bits of 2⁵², the biased exponent is the number 2⁵² + exponent.
+        // Together with the bits of 2⁵², the biased exponent is the number 2⁵² + exponent.
         let exponent = _mm256_or_si256(_mm256_srli_epi64::<52>(moved), _mm256_set1_epi64x(TWO_52));
         let k = _mm256_sub_pd(_mm256_castsi256_pd(exponent), _mm256_set1_pd(BIASED_TWO_52));
         let significand = _mm256_and_si256(moved, _mm256_set1_epi64x(SIGNIFICAND));
@@ -113,7 +113,7 @@ simd! { Avx512, __m512d, 8,
     };
     split(x) {
         let moved = _mm512_add_epi64(_mm512_castpd_si512(x), _mm512_set1_epi64(TO_ROOT));
-        // Beside the bits of 2⁵², the biased exponent is the number 2⁵² + exponent.
+        // Together with the bits of 2⁵², the biased exponent is the number 2⁵² + exponent.
         let exponent = _mm512_or_si512(_mm512_srli_epi64::<52>(moved), _mm512_set1_epi64(TWO_52));
         let k = _mm512_sub_pd(_mm512_castsi512_pd(exponent), _mm512_set1_pd(BIASED_TWO_52));
         let significand = _mm512_and_si512(moved, _mm512_set1_epi64(SIGNIFICAND));

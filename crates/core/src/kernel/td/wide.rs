@@ -10,7 +10,8 @@ use crate::kernel::strips::{folded, over_strips};
 
 /// The most clients in lockstep if rows are at most [`NARROW`] long.
 const MOST: usize = 4;
-/// The longest rows of which a cache holds those of [`MOST`] clients; of longer ones, it holds those of two.
+/// The longest rows with which the rows of [`MOST`] clients fit in the first-level cache; of longer rows, those of two
+/// clients are stepped in lockstep.
 const NARROW: usize = 128;
 
 /// How many numbers a cache line has.

@@ -101,7 +101,7 @@ impl TransitionTables {
     /// Prefetches what the `count` members from number `next` on will read of their distributions, the draws of the
     /// `count` members after them, and where the streams of the `count` members after those stand: each is needed to
     /// know what to prefetch next. With more clients than fit in the caches, memory is so read while other clients are
-    /// stepped.
+    /// stepped. Numbers beyond the last member are ignored. Streams may make draws ahead here, which changes none.
     ///
     /// # Safety
     /// Members are clients of these tables.

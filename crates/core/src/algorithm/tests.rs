@@ -79,6 +79,26 @@ fn richardson_romberg_pays_for_all_runs() {
     }
 }
 
+/// The price of a round by which frontiers count is what a round of a run costs, in the mean over all clients.
+#[test]
+fn the_price_of_a_round_is_its_cost() {
+    let problem = sample::build(&sample::garnet(garnet::Heterogeneity::Independent {}, 4), 1);
+    for cohort in [None, Some(1), Some(3)] {
+        let own = fedavg::FedAvg {
+            batch_per_client: Vec::new(),
+            cohort: cohort.map(Participation::Clients),
+            server_step: 1.0,
+        };
+        let spec = Spec::FedAvg(Settings::plain(0.05, WithWork { common: Work::equal(5), own }));
+        let mut run = problem.launch(&spec, &conditions(&[0.0; 4], 1));
+        run.round();
+        let cost = run.cost();
+        let price = spec.round_price(4);
+        assert_eq!(4.0 * price.gradients, cost.oracle_calls as f64, "{cohort:?}");
+        assert_eq!(4.0 * price.vectors, cost.vectors_sent as f64, "{cohort:?}");
+    }
+}
+
 #[test]
 fn averages_are_means_after_the_burn_in() {
     let plain = estimates(&fedlsa(0.1, Average::None), 40, 0);

@@ -281,14 +281,18 @@ impl Terms {
     /// variates are included.
     pub fn mean_calls(&self, clients: usize) -> f64 {
         let call_factor = self.call_factor() as f64;
-        let part_of_clients = self.cohort.map_or(1.0, |size| size as f64 / clients as f64);
         let are_alike = self.local_steps.len() == 1 && self.batches.len() == 1;
         let calls_of_participant = if are_alike {
             self.calls_of_client(0)
         } else {
             (0..clients).map(|client| self.calls_of_client(client)).sum::<f64>() / clients as f64
         };
-        call_factor * part_of_clients * calls_of_participant
+        call_factor * self.part_of_clients(clients) * calls_of_participant
+    }
+
+    /// L/N: the part of the N clients that takes part in a round.
+    pub fn part_of_clients(&self, clients: usize) -> f64 {
+        self.cohort.map_or(1.0, |size| size as f64 / clients as f64)
     }
 
     /// The expected oracle calls of a client between two communications, E_k B_k, or B_k/p under a coin.

@@ -26,8 +26,7 @@ pub struct RoundPrice {
     pub gradients: f64,
     /// Draws of each client, on average. A draw that several runs on common draws use counts once.
     pub samples: f64,
-    /// Vectors of d numbers that each client that takes part sends or receives. Gradients and draws, in contrast, are
-    /// means over all clients.
+    /// Vectors of d numbers that each client sends or receives, on average over all clients.
     pub vectors: f64,
 }
 

@@ -59,7 +59,7 @@ pub struct Reaching {
     /// it is given.
     #[schemars(extend("exclusiveMinimum" = 0.0), example = 0.01)]
     pub target: f64,
-    /// A setting that the target is a multiple of.
+    /// A setting that the target is a multiple of, a number above 0 in every cell.
     #[schemars(example = &"step-size")]
     pub per: Option<String>,
     /// The unit of the cost.
@@ -99,6 +99,6 @@ pub fn check_reaching(
     }
     table.quantity("reaching.cost", reaching.cost);
     if let Some(per) = &reaching.per {
-        table.number("reaching.per", per, of);
+        table.positive("reaching.per", per, of);
     }
 }

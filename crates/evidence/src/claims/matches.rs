@@ -47,7 +47,7 @@ pub struct MatchesKeys {
     /// Order of the remainder: the margin grows with this power of `over`.
     #[schemars(example = 1.0)]
     pub order: Option<f64>,
-    /// The setting that the remainder is a power of.
+    /// The setting that the remainder is a power of, a number above 0 in every cell.
     #[schemars(example = &"step-size")]
     pub over: Option<String>,
     /// When it is measured.
@@ -93,7 +93,7 @@ impl KindKeys<ClaimKeys> for MatchesKeys {
         }
         match (&claim.over, claim.order) {
             (Some(over), Some(order)) => {
-                table.number("over", over, &claim.of);
+                table.positive("over", over, &claim.of);
                 table.finite("order", order);
             }
             (None, None) => {}

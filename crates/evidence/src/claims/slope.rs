@@ -31,7 +31,7 @@ pub struct SlopeKeys {
     /// The cells.
     #[schemars(example = Selection::example("FedAvg"))]
     pub of: Selection,
-    /// The setting along which the slope is taken, a number in every cell.
+    /// The setting along which the slope is taken, a number above 0 in every cell.
     #[schemars(example = &"step-size")]
     pub over: String,
     /// The slope that is claimed.
@@ -52,7 +52,7 @@ impl KindKeys<ClaimKeys> for SlopeKeys {
     fn check(claim: &ClaimOf<Self>, table: &mut Checker<'_>) {
         table.quantity("metric", claim.metric);
         table.selection("of", &claim.of);
-        table.number("over", &claim.over, &claim.of);
+        table.positive("over", &claim.over, &claim.of);
         table.finite("value", claim.value);
         table.above("margin", claim.margin, 0.0);
         if let Some(reaching) = &claim.reaching {
@@ -81,15 +81,16 @@ impl<'a> Claim<'a> for &'a ClaimOf<SlopeKeys> {
         let mut farthest = None;
         let region = (self.value - self.margin, self.value + self.margin);
         for (name, group) in judge.along(&self.of, &self.over) {
+            let is_one_value = group.iter().all(|(x, _)| *x == group[0].0);
             let weights = slope_weights(&group.iter().map(|(x, _)| *x).collect::<Vec<_>>());
             let found = match &self.reaching {
-                _ if group.len() < 2 => Err(NoEvidence::Undefined),
+                _ if is_one_value => Err(NoEvidence::Undefined),
                 None => slope_of_metric(self, &group, &weights, region, &mut farthest),
                 Some(reaching) => slope_of_cost(self.metric, reaching, &group, &weights, region)
                     .ok_or(NoEvidence::Undefined),
             };
             let otherwise = match &self.reaching {
-                _ if group.len() < 2 => "it has one value of the setting, and a slope needs two",
+                _ if is_one_value => "it has one value of the setting, and a slope needs two",
                 _ if group.iter().any(|(_, cell)| cell.runs.diverged > 0) => "a cell diverged",
                 None => "a mean may be 0, or a cell ends before the cost",
                 Some(_) => "a cell does not reach the target",
@@ -131,9 +132,10 @@ impl<'a> Claim<'a> for &'a ClaimOf<SlopeKeys> {
 }
 
 impl<'a> Judge<'a> {
-    /// The cells of a selection along the setting `over`: groups of cells whose other settings are the same, each with
-    /// a name, in which each cell has its value of `over`. A group may have a single cell, of which no slope can be
-    /// taken. Cells whose value is no number are left out.
+    /// The cells of a selection along the setting `over`, in the order of the plan: groups of cells that agree in the
+    /// label and in all settings but `over` and those that are zipped with it, each with a name, in which each cell has
+    /// its value of `over`. A group may have a single cell, or several with one value, of which no slope can be taken.
+    /// Cells whose value is no number are left out.
     pub fn along(
         &self,
         of: &Selection,

@@ -6,6 +6,7 @@ use crate::predictions::{MomentsCache, Theory};
 use crate::simulated;
 use crate::stats::verdict::{LEVEL, Verdict};
 use crate::wrong::{self, Mutation};
+use exactfed_runner::manifest::Source;
 use exactfed_runner::runner::prepare;
 
 /// What follows the problem and the algorithms in the manifest of these tests.
@@ -143,4 +144,56 @@ fn the_second_half_is_of_rounds() {
     ] {
         assert_eq!(super::sample::second_half(&rounds), first, "{rounds:?}");
     }
+}
+
+/// A manifest with step sizes, local steps and Hessian heterogeneities that vary, each written as a list.
+fn varied(step_sizes: &str, local_steps: &str, heterogeneities: &str) -> String {
+    wrong::manifest(2, local_steps)
+        .replace("step-size = 0.1", &format!("step-size = {step_sizes}"))
+        .replace(
+            "hessian-heterogeneity = 0.3",
+            &format!("hessian-heterogeneity = {heterogeneities}"),
+        )
+}
+
+/// Logarithms and powers of 0 are no numbers that a claim could be judged by.
+#[test]
+fn a_setting_whose_logarithm_or_power_is_taken_is_above_0() {
+    let slope = "slope]]\nover = \"hessian-heterogeneity\"\nvalue = 1.0";
+    let order = "matches]]\nover = \"hessian-heterogeneity\"\norder = 1.0\nvalue = 1.0";
+    let per = "slope]]\nover = \"step-size\"\nvalue = 1.0\n\
+               reaching = { target = 1.0, per = \"hessian-heterogeneity\" }";
+    for keys in [slope, order, per] {
+        for (selected, is_sound) in [("[0.1, 0.3]", true), ("[0.0, 0.1, 0.3]", false)] {
+            let of = format!("{{ label = \"FedLSA\", hessian-heterogeneity = {selected} }}");
+            let claim =
+                format!("[[claim.{keys}\nmargin = 0.5\nof = {of}\nid = \"a\"\nstatement = \"s\"\n");
+            let text = varied("[0.05, 0.1]", "4", "[0.0, 0.1, 0.3]") + &claim;
+            let source = Source { name: "t.toml".into(), text, ..Source::default() };
+            let said = crate::plan("t".into(), source).err().map(|e| e.to_string());
+            let message = "`hessian-heterogeneity` must be above 0 in every selected cell, not 0";
+            assert_eq!(said.is_none(), is_sound, "{said:?}");
+            assert!(said.is_none_or(|said| said.contains(message)), "{claim}");
+        }
+    }
+}
+
+/// Two cells of a line have the same step size where their numbers of local steps, which are zipped with it, differ.
+#[test]
+fn a_slope_needs_two_different_values() {
+    let claim = "
+[[claim.slope]]
+id = \"a\"
+statement = \"s\"
+of = { label = \"FedLSA\" }
+over = \"step-size\"
+value = 1.0
+margin = 0.5
+";
+    let zip = "seed = 5\noracle = \"exact\"\nzip = [[\"step-size\", \"local-steps\"]]";
+    let text = varied("[0.1, 0.1]", "[2, 4]", "0.3").replace("seed = 5", zip) + claim;
+    let plan = simulated::plan(text);
+    let claims = judged(&plan, Mutation::None);
+    assert_eq!(verdicts_of(&claims), [("a", Verdict::NotTested)]);
+    assert!(claims[0].untested[0].contains("a slope needs two"), "{:?}", claims[0].untested);
 }

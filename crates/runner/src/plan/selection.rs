@@ -92,11 +92,20 @@ impl Checker<'_> {
         }
     }
 
-    /// Notes that a setting is not a number in every selected cell, if so.
-    pub fn number(&mut self, key: &str, name: &str, of: &Selection) {
-        let mut cells = self.cells.iter().filter(|cell| selected(cell, of));
-        let sound = cells.all(|c| matches!(c.settings.get(name), Some(Setting::Number(_))));
-        self.require(sound, key, format!("`{name}` is not a number in every selected cell"));
+    /// Notes an error unless a setting is a number above 0 in every selected cell, as one must be whose logarithm or
+    /// power is taken.
+    pub fn positive(&mut self, key: &str, name: &str, of: &Selection) {
+        let cells = self.cells.iter().filter(|cell| selected(cell, of));
+        let values: Vec<Option<f64>> =
+            cells.map(|cell| cell.settings.get(name).and_then(Setting::number)).collect();
+        if values.iter().any(Option::is_none) {
+            self.fault(key, format!("`{name}` is not a number in every selected cell"));
+        } else if let Some(x) = values.into_iter().flatten().find(|x| *x <= 0.0) {
+            let message = format!(
+                "`{name}` must be above 0 in every selected cell, not {x}: leave such cells out of `of`"
+            );
+            self.fault(key, message);
+        }
     }
 
     /// Notes an error unless some cell has a setting of this name.

@@ -10,13 +10,12 @@ use super::judge::setting_number;
 use super::keys::Reaching;
 use super::sample::{MetricSample, log_ratio};
 use crate::cells::CellResult;
-use crate::stats::verdict::{Doubt, Evidence, Region};
+use crate::stats::verdict::{Doubt, Evidence, Region, widened};
 use exactfed_runner::manifest::Quantity;
 
-/// Evidence for the slope of the cost to reach a target over a setting. `group` has the value of the setting and the
-/// cell at each point of the line, and `weights` their weights in the slope of logarithms. The limits of the cells are
-/// combined as if their errors were independent (MOVER), which common noise makes too wide. `None` if a cell does not
-/// reach the target, or is there at no cost, which has no logarithm.
+/// Evidence for the slope of the cost to reach a target over a setting ([`slope_of_curves`]). `group` has the value of
+/// the setting and the cell at each point of the line, and `weights` their weights in the slope of logarithms. `None`
+/// if a cell does not reach the target, or is there at no cost, which has no logarithm.
 pub fn slope_of_cost(
     metric: Quantity,
     reaching: &Reaching,
@@ -28,6 +27,14 @@ pub fn slope_of_cost(
         .iter()
         .map(|(_, cell)| CostCurve::new(cell, metric, reaching))
         .collect::<Option<_>>()?;
+    slope_of_curves(&curves, weights, region)
+}
+
+/// Evidence for the slope of the cost to reach a target, from the curve of the cell at each point of the line and the
+/// weights of these points. The limits of the cells are combined as if their errors were independent (MOVER), which
+/// common noise makes too wide. Without noise the region is widened by rounding ([`widened`]). `None` if a cell does
+/// not reach the target, or is there at no cost.
+fn slope_of_curves(curves: &[CostCurve], weights: &[f64], region: Region) -> Option<Evidence> {
     let logs: Vec<f64> =
         curves.iter().map(|curve| Some(libm::log(curve.cost_reached()?))).collect::<Option<_>>()?;
     let estimate: f64 = weights.iter().zip(&logs).map(|(w, log)| w * log).sum();
@@ -37,9 +44,9 @@ pub fn slope_of_cost(
         return None;
     }
     if curves.iter().all(|curve| curve.fixed) {
-        return Some(Evidence { n, ..Evidence::exact(estimate, region) });
+        return Some(Evidence { n, ..Evidence::exact(estimate, widened(region)) });
     }
-    let combined = CombinedCosts { curves: &curves, weights, logs: &logs, estimate };
+    let combined = CombinedCosts { curves, weights, logs: &logs, estimate };
     let (low, high) = region;
     let support =
         combined.excluding_level(|l| l.0 > low).max(combined.excluding_level(|l| l.1 < high));
@@ -412,6 +419,28 @@ mod tests {
         let combined =
             CombinedCosts { curves: &curves, weights: &weights, logs: &logs, estimate: 0.0 };
         assert_eq!(combined.limits(0.025), (f64::NEG_INFINITY, f64::INFINITY));
+    }
+
+    /// Costs without noise that double where the setting is four times as large have a slope of 0.5 but for rounding,
+    /// which is inside a region that ends there.
+    #[test]
+    fn rounding_takes_no_slope_out_of_its_region() {
+        let weights = slope_weights(&[1.0, 4.0]);
+        for cost in 1..=100 {
+            let curve = |cost: f64| {
+                let rounds = [(0.0, 1.0), (cost, 0.1)]
+                    .map(|(cost, metric)| (MetricSample::exact(cost), MetricSample::exact(metric)));
+                let goal = Goal { target: 0.5, is_upwards: false };
+                CostCurve::from_samples(rounds.into_iter(), goal, true, 1)
+            };
+            let curves = [curve(f64::from(cost)), curve(f64::from(2 * cost))];
+            for region in [(0.5, 1.5), (-0.5, 0.5)] {
+                let found = slope_of_curves(&curves, &weights, region).unwrap();
+                assert_eq!(found.alone(), Verdict::Supported, "{cost}: {found:?}");
+            }
+            let found = slope_of_curves(&curves, &weights, (0.5 + 1e-6, 1.5)).unwrap();
+            assert_eq!(found.alone(), Verdict::Refuted, "{cost}: {found:?}");
+        }
     }
 
     /// The mean is above 0.5 from round 7 on, and never at 0.999: at the first round it is below both.

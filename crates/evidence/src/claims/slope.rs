@@ -93,7 +93,7 @@ impl<'a> Claim<'a> for &'a ClaimOf<SlopeKeys> {
                 _ if is_one_value => "it has one value of the setting, and a slope needs two",
                 _ if group.iter().any(|(_, cell)| cell.runs.diverged > 0) => "a cell diverged",
                 None => "a mean may be 0, or a cell ends before the cost",
-                Some(_) => "a cell does not reach the target",
+                Some(_) => "a cell does not reach the target, or is there at no cost",
             };
             parts.add_means(name, found, otherwise);
         }

@@ -197,3 +197,22 @@ margin = 0.5
     assert_eq!(verdicts_of(&claims), [("a", Verdict::NotTested)]);
     assert!(claims[0].untested[0].contains("a slope needs two"), "{:?}", claims[0].untested);
 }
+
+/// A cost of 0 has no logarithm: a target that holds from the start is reached at no cost.
+#[test]
+fn a_target_that_holds_from_the_start_is_reached_at_no_cost() {
+    let claim = "
+[[claim.slope]]
+id = \"a\"
+statement = \"s\"
+of = { label = \"FedLSA\" }
+over = \"step-size\"
+reaching = { target = 1e9 }
+value = 0.0
+margin = 1.0
+";
+    let plan = simulated::plan(varied("[0.05, 0.1]", "4", "0.3") + claim);
+    let claims = judged(&plan, Mutation::None);
+    assert_eq!(verdicts_of(&claims), [("a", Verdict::NotTested)]);
+    assert!(claims[0].untested[0].contains("at no cost"), "{:?}", claims[0].untested);
+}

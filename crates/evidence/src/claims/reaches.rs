@@ -7,6 +7,8 @@ use super::keys::{ClaimOf, Reaching, When, check_reaching};
 use super::kind::{Claim, ClaimedCells};
 use super::text::{selection_text, target_text, with_reason};
 use crate::cells::CellResult;
+use crate::predictions::fits;
+use exactfed_core::theory::bounds::Bound;
 use exactfed_runner::manifest::claim::{ClaimKeys, Selection};
 use exactfed_runner::manifest::{Prediction, Quantity};
 use exactfed_runner::plan::{Checker, KindKeys};
@@ -65,7 +67,7 @@ impl<'a> Claim<'a> for &'a ClaimOf<ReachesKeys> {
     }
 
     /// Tests the cost to reach the target in each cell, as a part. A cell whose bound never reaches the target is
-    /// outside of the claim.
+    /// outside of the claim, and one whose bound is of another quantity is untested.
     fn test(&self, judge: &Judge<'_>) -> Tested {
         let mut parts = Parts::default();
         for cell in judge.chosen(&self.of) {
@@ -77,7 +79,7 @@ impl<'a> Claim<'a> for &'a ClaimOf<ReachesKeys> {
             let Some(limit) = limit else {
                 let Some(by) = self.prediction else { continue };
                 // A bound that has a value after the first round applies to the cell: the target is out of its reach.
-                let bound = judge.theory.bound(&cell.cell.id, by, 1);
+                let bound = judge.bound_of_metric(cell, self, by, 1);
                 if bound.is_some_and(|bound| bound.value.is_ok()) {
                     let reason = format!("{} never reaches the target", by.words());
                     parts.outside.push(with_reason(&name, &reason));
@@ -111,7 +113,8 @@ impl<'a> Claim<'a> for &'a ClaimOf<ReachesKeys> {
 impl Judge<'_> {
     /// The cost of the first number of rounds after which a published bound is at most the target of the claim, for the
     /// settings of a cell; bounds fall with the rounds, so that this number is found by bisection. `None` if the bound
-    /// does not apply to the cell, never comes to the target, or the cost of a round is not known.
+    /// does not apply to the cell, is of another quantity than the claim, never comes to the target, or the cost of a
+    /// round is not known.
     fn cost_of_bound(
         &self,
         cell: &CellResult<'_>,
@@ -121,7 +124,7 @@ impl Judge<'_> {
         let target = target_of(cell, &claim.reaching)?;
         // The number is above `low` and at most `high`.
         let mut high = 1;
-        while !self.is_bound_below(cell, by, high, target)? {
+        while !self.is_bound_below(cell, claim, by, high, target)? {
             high *= 2;
             if high > 1 << 50 {
                 return None;
@@ -130,7 +133,7 @@ impl Judge<'_> {
         let mut low = high / 2;
         while high - low > 1 {
             let middle = low + (high - low) / 2;
-            if self.is_bound_below(cell, by, middle, target)? {
+            if self.is_bound_below(cell, claim, by, middle, target)? {
                 high = middle
             } else {
                 low = middle
@@ -143,15 +146,29 @@ impl Judge<'_> {
     }
 
     /// Whether a bound for a cell is at most the target after this number of rounds; `None` if the bound has no value
-    /// there.
+    /// there, or is of another quantity than the claim.
     fn is_bound_below(
         &self,
         cell: &CellResult<'_>,
+        claim: &ClaimOf<ReachesKeys>,
         by: Prediction,
         round: u64,
         target: f64,
     ) -> Option<bool> {
-        let bound = self.theory.bound(&cell.cell.id, by, round)?;
+        let bound = self.bound_of_metric(cell, claim, by, round)?;
         bound.value.ok().map(|value| value <= target)
+    }
+
+    /// A published bound for a cell after this number of rounds; `None` also if it bounds another quantity than the
+    /// metric of the claim.
+    fn bound_of_metric(
+        &self,
+        cell: &CellResult<'_>,
+        claim: &ClaimOf<ReachesKeys>,
+        by: Prediction,
+        round: u64,
+    ) -> Option<Bound> {
+        let bound = self.theory.bound(&cell.cell.id, by, round)?;
+        fits(&bound, claim.metric).then_some(bound)
     }
 }

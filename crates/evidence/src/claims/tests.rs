@@ -133,6 +133,33 @@ fn noise_is_no_evidence_of_a_bias() {
     }
 }
 
+/// Theorem 2 of RR bounds the bias, whose first rounds say nothing of when the squared error comes to a target.
+#[test]
+fn a_bound_of_another_quantity_limits_no_cost() {
+    let claim = "
+[[claim.reaches]]
+id = \"bias\"
+statement = \"s\"
+of = { label = \"FedAvg\" }
+reaching = { target = 0.01 }
+prediction = \"rr-theorem2\"
+
+[[claim.reaches]]
+id = \"never\"
+statement = \"s\"
+of = { label = \"FedAvg\" }
+reaching = { target = 1e-300 }
+prediction = \"scafflsa-a5-limit\"
+";
+    let plan = simulated::plan(UNBIASED.to_owned() + claim);
+    let claims = judged(&plan, Mutation::None);
+    for id in ["bias", "never"] {
+        let claim = self::claim(&claims, id);
+        assert_eq!(claim.judgement.verdict, Verdict::NotTested, "{claim:?}");
+        assert!(claim.untested[0].contains("bounds another quantity"), "{claim:?}");
+    }
+}
+
 /// Half of the rounds, however many of them are recorded: logarithmic spacing records few late ones.
 #[test]
 fn the_second_half_is_of_rounds() {

@@ -186,16 +186,11 @@ impl CostBudget {
 }
 
 /// The cells of each instance of a plan, for as many instances as are shown in the order of their first cells, and how
-/// many more instances there are.
+/// many more instances there are. Cells with and without noise have one instance, whose noise only the noisy cells
+/// show: where there are any, those without noise are left out.
 fn groups(plan: &Plan) -> (Vec<Vec<&Cell>>, usize) {
-    let noisy = plan.cells.iter().any(|c| c.identity.oracle == Oracle::Stochastic);
-    // Cells with and without noise have one instance, whose noise only the noisy cells show.
-    let cells: Vec<&Cell> = plan
+    let keys: Vec<[u8; 32]> = plan
         .cells
-        .iter()
-        .filter(|cell| !(cell.identity.oracle == Oracle::Exact && noisy))
-        .collect();
-    let keys: Vec<[u8; 32]> = cells
         .par_iter()
         .map(|cell| {
             let problem = toml::Value::try_from(&*cell.identity.problem).map(|v| v.to_string());
@@ -203,9 +198,16 @@ fn groups(plan: &Plan) -> (Vec<Vec<&Cell>>, usize) {
             Sha256::digest(text.as_bytes()).into()
         })
         .collect();
-    let groups = grouped(keys.into_iter().zip(cells));
+    let groups = grouped(keys.into_iter().zip(&plan.cells));
     let further = groups.len().saturating_sub(MOST_INSTANCES);
-    (groups.into_iter().take(MOST_INSTANCES).map(|(_, cells)| cells).collect(), further)
+    let is_noisy = |cell: &&Cell| cell.identity.oracle == Oracle::Stochastic;
+    let shown = groups.into_iter().take(MOST_INSTANCES).map(|(_, mut cells)| {
+        if cells.iter().any(is_noisy) {
+            cells.retain(is_noisy);
+        }
+        cells
+    });
+    (shown.collect(), further)
 }
 
 /// The pairs of a step size and a number of local steps of the algorithms of some cells, each once, as far as the drift
@@ -258,6 +260,7 @@ fn problem_name(p: &Prepared<'_>) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::{simulated, wrong};
     use exactfed_core::theory::effort::MOST_PRODUCTS;
 
     /// The sentence of a page on what a budget refuses of these numbers of products, in this order.
@@ -279,5 +282,26 @@ mod tests {
         let beyond = sentence(&[0.9, 5.0]).unwrap();
         let expected = "1 entry of the table on heterogeneity, the largest of which would take about 2e11 products.";
         assert_eq!(beyond, expected);
+    }
+
+    /// Cells without noise stand for an instance that no noisy cell has, and for no other.
+    #[test]
+    fn an_instance_of_exact_cells_alone_has_its_group() {
+        let oracles = |zip: &str, noise: &str| {
+            let keys = format!("seed = 5\noracle = [\"exact\", \"stochastic\"]\n{zip}");
+            let text = wrong::manifest(1, "4").replace("seed = 5", &keys);
+            let plan =
+                simulated::plan(text.replace("\nnoise = 0.3", &format!("\nnoise = {noise}")));
+            let (groups, further) = groups(&plan);
+            assert_eq!(further, 0);
+            let oracles = groups.iter().map(|cells| {
+                cells.iter().map(|cell| cell.identity.oracle == Oracle::Exact).collect()
+            });
+            oracles.collect::<Vec<Vec<bool>>>()
+        };
+        // Of FedLSA and SCAFFLSA.
+        let zipped = oracles("zip = [[\"oracle\", \"noise\"]]", "[0.0, 1.0]");
+        assert_eq!(zipped, [[true; 2], [false; 2]]);
+        assert_eq!(oracles("", "[0.5, 1.0]"), [[false; 2]; 2]);
     }
 }

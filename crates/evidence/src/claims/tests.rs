@@ -243,3 +243,27 @@ margin = 1.0
     assert_eq!(verdicts_of(&claims), [("a", Verdict::NotTested)]);
     assert!(claims[0].untested[0].contains("at no cost"), "{:?}", claims[0].untested);
 }
+
+/// An empty reason is none, and a claim is on no dispute without a name.
+#[test]
+fn texts_of_claims_are_not_empty() {
+    let said = |statement: &str, keys: &str| {
+        let claim = format!(
+            "[[claim.less]]\nid = \"a\"\nstatement = \"{statement}\"\nleft = {{}}\nvalue = 1.0\n"
+        );
+        let text = wrong::manifest(2, "4") + &claim + keys;
+        let source = Source { name: "t.toml".into(), text, ..Source::default() };
+        crate::plan("t".into(), source).err().map(|e| e.to_string())
+    };
+    let refuted = "expected = \"refuted\"\nrefutes = \"reading\"\nreason";
+    assert_eq!(said("s", &format!("{refuted} = \"r\"\ndispute = \"d\"\nside = \"x\"")), None);
+    for (statement, keys, key) in [
+        ("s", &*format!("{refuted} = \" \""), "reason"),
+        ("s", "dispute = \"\"\nside = \"x\"", "dispute"),
+        ("s", "dispute = \"d\"\nside = \"\"", "side"),
+        ("", "", "statement"),
+    ] {
+        let said = said(statement, keys).unwrap_or_default();
+        assert!(said.contains(&format!("`{key}` is empty")), "{key}: {said}");
+    }
+}

@@ -23,6 +23,7 @@ impl Checker<'_> {
                     checker.note("figure", message, |d| d.naming(figure, &known));
                 }
                 checker.statements(common);
+                checker.texts(common);
                 checker.expectation(common);
             });
         }
@@ -45,6 +46,22 @@ impl Checker<'_> {
                 let message = format!("no statement is called \"{name}\"");
                 self.note(&place, message, |d| d.naming(name, &known));
             }
+        }
+    }
+
+    /// Notes texts of a claim that are empty, and so say nothing.
+    fn texts(&mut self, common: &ClaimKeys) {
+        let message = "`statement` is empty: it says what is claimed";
+        self.require(!common.statement.trim().is_empty(), "statement", message);
+        for (key, text) in
+            [("reason", &common.reason), ("dispute", &common.dispute), ("side", &common.side)]
+        {
+            let says_something = text.as_ref().is_none_or(|text| !text.trim().is_empty());
+            self.require(
+                says_something,
+                key,
+                format!("`{key}` is empty: write it or leave it out"),
+            );
         }
     }
 

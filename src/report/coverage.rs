@@ -33,7 +33,8 @@ enum TestExtent {
 
 impl TestExtent {
     /// The best extent to which a statement is tested by these claims, all of which name it, or by tests of the
-    /// program. A claim whose conditions cannot be checked, or that has no cells, counts as outside.
+    /// program. A claim whose conditions cannot be checked, or that has no cells, or no results of any, counts as
+    /// outside.
     fn of(statement: &Statement, claims: &[&ClaimText]) -> Self {
         let each = claims.iter().map(|claim| match inside(claim, &statement.name) {
             "inside" => Self::Inside,
@@ -58,7 +59,8 @@ fn tally<T: Ord>(all: impl Iterator<Item = T>) -> Vec<(T, usize)> {
 
 /// Whether the cells of a claim meet the conditions of the statement of this name, in a few words such as "inside" or
 /// "partly outside" ([`StatementConditions::summary`](crate::evidence::claims::StatementConditions::summary));
-/// [`IDENTITY`] for a claim that holds by algebra, and empty for one that does not name the statement.
+/// [`IDENTITY`] for a claim that holds by algebra, and empty for one that does not name the statement, or none of whose
+/// cells has results yet.
 fn inside(claim: &ClaimText, statement: &str) -> &'static str {
     if claim.stated.identity {
         return IDENTITY;

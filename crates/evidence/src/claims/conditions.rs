@@ -26,8 +26,10 @@ pub struct StatementConditions {
 }
 
 impl StatementConditions {
-    /// Whether the cells meet the conditions, in a few words for a page. A claim is "not checkable" if no cell fails
-    /// a condition and some conditions of a cell could not be checked, whatever the other cells do.
+    /// Whether the cells meet the conditions, in a few words for a page. A claim that is about no runs, as one on a
+    /// frontier, is "on theory alone". It is "not checkable" if no cell fails a condition and some conditions of a cell
+    /// could not be checked, whatever the other cells do, and "partly outside" if some cells fail a condition and
+    /// others fail none.
     pub fn summary(&self) -> &'static str {
         match (self.inside, self.outside, self.unknown) {
             (0, 0, 0) => "on theory alone",

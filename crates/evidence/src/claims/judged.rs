@@ -44,7 +44,8 @@ pub struct JudgedClaim<'a> {
     unresolved: usize,
     /// Whether the claim compares its cells with a published bound.
     pub is_on_bound: bool,
-    /// The statements that it is about, and whether its cells meet their conditions.
+    /// The statements that it is about, and whether its cells meet their conditions; empty if it is about cells none of
+    /// which has results yet.
     pub conditions: Vec<StatementConditions>,
 }
 

@@ -104,7 +104,8 @@ impl Judge<'_> {
     }
 
     /// Tests a claim, and checks the conditions of the statements that it names; nothing is tested if
-    /// some of the cells that the claim is about have no results yet, and conditions are checked on those that have.
+    /// some of the cells that the claim is about have no results yet, and conditions are checked on those that have. If
+    /// none has, nothing is said of conditions.
     fn test_claim(
         &self,
         keys: &ClaimKeys,
@@ -126,6 +127,10 @@ impl Judge<'_> {
         if missing > 0 {
             let untested = vec![format!("{missing} of its cells have no results yet")];
             tested.parts = Parts { untested, ..Parts::default() };
+            if cells.is_empty() {
+                // The claim is about runs, though there are none yet, and not on theory alone.
+                conditions.clear();
+            }
         }
         (tested, conditions)
     }

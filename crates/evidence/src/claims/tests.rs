@@ -8,6 +8,7 @@ use crate::stats::verdict::{LEVEL, Verdict};
 use crate::wrong::{self, Mutation};
 use exactfed_runner::manifest::Source;
 use exactfed_runner::runner::prepare;
+use std::collections::HashSet;
 
 /// What follows the problem and the algorithms in the manifest of these tests.
 const CLAIMS: &str = include_str!("tests-claims.toml");
@@ -266,4 +267,27 @@ fn texts_of_claims_are_not_empty() {
         let said = said(statement, keys).unwrap_or_default();
         assert!(said.contains(&format!("`{key}` is empty")), "{key}: {said}");
     }
+}
+
+/// A claim on runs is not on theory alone before there are any.
+#[test]
+fn nothing_is_said_of_conditions_without_results() {
+    let claim = "
+[[claim.less]]
+id = \"a\"
+statement = \"s\"
+statements = [\"SCAFFLSA Theorem 4.1, corrected\"]
+left = { label = \"FedLSA\" }
+value = 1.0
+";
+    let plan = simulated::plan(wrong::manifest(2, "4") + claim);
+    let theory = Theory::new(&[], &HashSet::new(), MomentsCache::Off);
+    let judge = Judge { plan: &plan, cells: &[], theory: &theory, frontiers: &[] };
+    let claims = judge.look(&plan, LEVEL);
+    assert!(claims[0].untested[0].contains("no results yet"), "{:?}", claims[0]);
+    assert!(claims[0].conditions.is_empty(), "{:?}", claims[0]);
+    let claims = judged(&plan, Mutation::None);
+    let conditions = &claims[0].conditions;
+    assert_eq!(conditions.len(), 1);
+    assert_ne!(conditions[0].summary(), "on theory alone");
 }

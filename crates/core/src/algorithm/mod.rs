@@ -363,6 +363,15 @@ impl Spec {
         of_settings!(self, settings => settings.own.set_cohort(cohort))
     }
 
+    /// The algorithm on a problem with this number of clients: a fraction of the clients as `cohort` becomes a number of
+    /// them ([`Participation::among`]).
+    pub fn among(mut self, clients: usize) -> Self {
+        if let Some(cohort) = self.cohort() {
+            self.set_cohort(cohort.among(clients));
+        }
+        self
+    }
+
     /// All that is wrong with the settings themselves, whatever the problem is.
     pub fn check(&self) -> Vec<Fault> {
         of_settings!(self, settings => settings.check())

@@ -13,6 +13,7 @@ use exactfed_core::problem::{self, Fault};
 use exactfed_core::round_program::Rounds;
 use exactfed_core::theory::frontier::{self, Search, StartError, StepSizes};
 use serde::Serialize;
+use std::borrow::Cow;
 use std::sync::Arc;
 
 /// Golden-section steps in log γ around the best step size of the range: with step sizes of ratio
@@ -80,6 +81,12 @@ fn prepare_frontier<'p>(
     place: usize,
     frontier: &'p Frontier,
 ) -> Result<PreparedFrontier<'p>, Fault> {
+    for (i, algorithm) in frontier.algorithms.iter().enumerate() {
+        if let Some(Fault { key, message }) = algorithm.check_for(instance.clients()) {
+            let path = format!("frontier.{place}.algorithms.{i}.{}.{key}", algorithm.name);
+            return Err(Fault::new(path, message));
+        }
+    }
     let search = search_of_frontier(plan, frontier, instance)?;
     // The numbers of an algorithm without code may be known from an earlier report, so that it is not refused here.
     if frontier.lacking_code().next().is_none() {
@@ -92,7 +99,7 @@ fn prepare_frontier<'p>(
         seed: plan.manifest.seed,
         oracle: plan.manifest.oracle,
         problem,
-        search: SearchKey::new(frontier, &search),
+        search: SearchKey::new(frontier, &search, instance.clients()),
     });
     let sgd = frontier
         .algorithms
@@ -130,7 +137,7 @@ pub(super) struct SearchKey<'a> {
 struct AlgorithmKey<'a> {
     name: &'a str,
     has_local_steps: bool,
-    choices: &'a [Spec],
+    choices: Cow<'a, [Spec]>,
 }
 
 /// What enters the key of a search from the start.
@@ -142,12 +149,13 @@ enum StartKey<'a> {
 
 impl<'a> SearchKey<'a> {
     /// The key of the search that was made for a frontier, or for a problem of a map about it. SGD, which is searched
-    /// where the frontier does not name it too, is left out: its rounds are the same in every manifest.
-    pub(super) fn new(frontier: &'a Frontier, search: &'a Search) -> Self {
+    /// where the frontier does not name it too, is left out: its rounds are the same in every manifest. `clients` is the
+    /// number of clients of the problem, of which cohorts are fractions.
+    pub(super) fn new(frontier: &'a Frontier, search: &'a Search, clients: usize) -> Self {
         let algorithms = frontier.algorithms.iter().map(|algorithm| AlgorithmKey {
             name: &algorithm.name,
             has_local_steps: algorithm.has_local_steps,
-            choices: &algorithm.choices,
+            choices: algorithm.choices_among(clients),
         });
         let StepSizes { from, to, points } = search.step_sizes;
         Self {
@@ -246,10 +254,74 @@ pub(super) fn known_rounds(
     for algorithm in frontier.algorithms.iter().chain(&sgd) {
         known.push(Arc::new(SearchedSpecs {
             name: algorithm.name.clone(),
-            choices: algorithm.choices.clone(),
+            choices: algorithm.choices_among(instance.clients()).into_owned(),
             has_local_steps: algorithm.has_local_steps,
             program_of: program_of.clone(),
         }));
     }
     known
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::manifest::Source;
+    use crate::plan::UNREAD;
+    use exactfed_core::round_program::RoundSettings;
+
+    /// A manifest with a frontier of FedAvg on a quadratic of ten clients, with these values of `cohort`.
+    fn text_of(cohorts: &str) -> String {
+        format!(
+            r#"
+title = "t"
+seed = 1
+replicates = 1
+problem.quadratic = {{ dimension = 2, clients = 10, spectrum = {{ from = 0.5, to = 1.5 }}, noise = 1.0 }}
+[[frontier]]
+id = "least"
+algorithms = [{{ fedavg = {{ cohort = {cohorts} }} }}]
+price-ratios = [1.0]
+targets = [0.5]
+step-size = {{ from = 1e-2, to = 1.0, points = 4 }}
+local-steps = [1, 2]
+"#
+        )
+    }
+
+    /// The key of the frontier with these cohorts, and the gradients of a round with two local steps and the first
+    /// cohort.
+    fn prepared(cohorts: &str) -> (String, f64) {
+        let plan = Plan::of_text(&text_of(cohorts), &[]);
+        let all = prepare_frontiers(&plan).unwrap_or_else(|faults| panic!("{cohorts}: {faults:?}"));
+        let run =
+            RoundSettings { algorithm: 0, clients: 10, local_steps: 2, step_size: 0.1, choice: 0 };
+        (all[0].key.clone(), all[0].search.round_price(&run).gradients)
+    }
+
+    #[test]
+    fn a_fraction_is_the_nearest_number_of_the_clients_of_the_problem() {
+        let numbers = prepared("[3, 5]");
+        assert!((numbers.1 - 0.6).abs() < 1e-15, "{}", numbers.1);
+        assert_eq!(prepared("[0.3, 0.5]"), numbers);
+        assert_eq!(prepared("[0.25, 5]"), numbers);
+    }
+
+    #[test]
+    fn a_cohort_of_more_clients_than_there_are_is_refused() {
+        let plan = Plan::of_text(&text_of("[5, 100]"), &[]);
+        let faults = prepare_frontiers(&plan).err().unwrap();
+        let text = "must be at most the number of clients, 10, not 100";
+        assert_eq!(faults, [Fault::new("frontier.0.algorithms.0.fedavg.cohort", text)]);
+    }
+
+    #[test]
+    fn what_is_no_fraction_of_the_clients_is_refused() {
+        for wrong in ["1.5", "2.5"] {
+            let text = text_of(&format!("[{wrong}]"));
+            let source = Source { name: "t.toml".into(), text, ..Source::default() };
+            let rejected = Plan::new("t".into(), source, &UNREAD).err().unwrap().to_string();
+            let wanted = "`cohort` of `fedavg` must be a number of clients, such as 5, or";
+            assert!(rejected.contains(wanted), "{wrong}: {rejected}");
+        }
+    }
 }

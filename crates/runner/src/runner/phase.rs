@@ -70,7 +70,7 @@ struct ProblemKey<'a> {
 impl PhaseProblem {
     /// What enters the key of a map about a frontier from this problem.
     fn key<'a>(&'a self, frontier: &'a Frontier) -> ProblemKey<'a> {
-        let search = SearchKey::new(frontier, &self.search);
+        let search = SearchKey::new(frontier, &self.search, self.settings.clients);
         ProblemKey { seed: self.seed, settings: &self.settings, search }
     }
 }

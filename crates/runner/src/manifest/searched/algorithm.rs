@@ -2,8 +2,10 @@
 
 use super::names::{SERVER_STEP, SGD, variant};
 use exactfed_core::algorithm::minibatch_sgd::MinibatchSgd;
-use exactfed_core::algorithm::{Settings, Spec};
+use exactfed_core::algorithm::{Participation, Settings, Spec};
+use exactfed_core::problem::Fault;
 use exactfed_core::round_program::RoundSettings;
+use std::borrow::Cow;
 
 /// A setting of which several values are tried.
 #[derive(Clone, Debug, PartialEq)]
@@ -24,7 +26,8 @@ pub struct SearchedAlgorithm {
     /// The settings beyond γ and H of which several values are tried.
     pub tried: Vec<TriedSetting>,
     /// The algorithm at each choice of one value for every tried setting, one or more. The number of a choice is its
-    /// place here ([`settings_of`]). The search replaces the γ and H that it has here ([`Self::spec`]).
+    /// place here ([`settings_of`]). The search replaces the γ and H that it has here ([`Self::spec`]). A `cohort` may be
+    /// a fraction of the clients here ([`Self::choices_among`]).
     pub choices: Vec<Spec>,
     /// Whether the algorithm has a number of local steps, over which the frontier searches.
     pub has_local_steps: bool,
@@ -67,9 +70,29 @@ impl SearchedAlgorithm {
         settings_of(&self.tried, choice)
     }
 
-    /// The algorithm with the step size, the number of local steps and the choice that the search tries.
+    /// The algorithm at each choice on a problem with this number of clients: a fraction of the clients as `cohort`
+    /// becomes a number of them.
+    pub fn choices_among(&self, clients: usize) -> Cow<'_, [Spec]> {
+        let is_fraction = |spec: &Spec| matches!(spec.cohort(), Some(Participation::Fraction(_)));
+        if self.choices.iter().any(is_fraction) {
+            self.choices.iter().map(|spec| spec.clone().among(clients)).collect()
+        } else {
+            Cow::Borrowed(&self.choices)
+        }
+    }
+
+    /// The algorithm with the step size, the number of local steps and the choice that the search tries, on a problem with
+    /// the search's number of clients.
     pub fn spec(&self, settings: &RoundSettings) -> Spec {
-        self.choices[settings.choice].with_scale(settings.step_size, settings.local_steps)
+        let spec =
+            self.choices[settings.choice].with_scale(settings.step_size, settings.local_steps);
+        spec.among(settings.clients as usize)
+    }
+
+    /// What is wrong with a choice on a problem with this number of clients, such as a cohort of more clients than there
+    /// are; `None` if nothing is.
+    pub fn check_for(&self, clients: usize) -> Option<Fault> {
+        self.choices_among(clients).iter().find_map(|spec| spec.check_for(clients))
     }
 
     /// The server step at the choice of this number; 1 if the server step is not among what is tried.

@@ -242,7 +242,10 @@ impl<'a> SearchedReader<'a> {
             Value::Table(table),
             self.schema,
         )?;
-        match spec.check().into_iter().next() {
+        // What is wrong with a fraction of the clients, however many there are.
+        let of_cohort = spec.cohort().and_then(|cohort| cohort.among(1).fault());
+        let of_cohort = of_cohort.map(|message| Fault::new("cohort", message));
+        match spec.check().into_iter().next().or(of_cohort) {
             Some(fault) => Err(ChoiceError::Fault { name: self.written.name().to_owned(), fault }),
             None => Ok(spec),
         }

@@ -205,14 +205,22 @@ pub fn local_runs(components: &[Component], clients: usize) -> Option<LocalRuns>
 
 /// What a round of an algorithm that is made of these runs costs: the sum over the runs, but for draws that the runs
 /// share. Under a coin it is a round that ends with a communication. Each oracle call counts as one gradient, whatever
-/// the batch of the problem is. With a cohort, all are means over all clients, whether they take part or not.
+/// the batch of the problem is. With a cohort, all are means over all clients, whether they take part or not, but for
+/// the gradients of the slowest client.
 pub fn round_price(components: &[Component], clients: usize) -> RoundPrice {
-    let mut price = RoundPrice { communications: 0.0, gradients: 0.0, samples: 0.0, vectors: 0.0 };
+    let mut price = RoundPrice {
+        communications: 0.0,
+        gradients: 0.0,
+        slowest_gradients: 0.0,
+        samples: 0.0,
+        vectors: 0.0,
+    };
     let is_common = share_draws(components);
     for Component { terms, .. } in components {
         let calls = terms.mean_calls(clients);
         price.communications += terms.communications() as f64;
         price.gradients += calls;
+        price.slowest_gradients += terms.slowest_calls(clients);
         price.samples = if is_common { price.samples.max(calls) } else { price.samples + calls };
         price.vectors += terms.vectors_per_client(clients) as f64 * terms.part_of_clients(clients);
     }

@@ -79,7 +79,8 @@ fn richardson_romberg_pays_for_all_runs() {
     }
 }
 
-/// The price of a round by which frontiers count is what a round of a run costs, in the mean over all clients.
+/// The price of a round by which frontiers count is what a round of a run costs, in the mean over all clients, and at the
+/// slowest client that takes part.
 #[test]
 fn the_price_of_a_round_is_its_cost() {
     let problem = sample::build(&sample::garnet(garnet::Heterogeneity::Independent {}, 4), 1);
@@ -95,6 +96,7 @@ fn the_price_of_a_round_is_its_cost() {
         let cost = run.cost();
         let price = spec.round_price(4);
         assert_eq!(4.0 * price.gradients, cost.oracle_calls as f64, "{cohort:?}");
+        assert_eq!(price.slowest_gradients, cost.sequential_calls as f64, "{cohort:?}");
         assert_eq!(4.0 * price.vectors, cost.vectors_sent as f64, "{cohort:?}");
     }
 }

@@ -290,6 +290,16 @@ impl Terms {
         call_factor * self.part_of_clients(clients) * calls_of_participant
     }
 
+    /// The oracle calls in a round of the client that makes the most of those that take part, for which the others wait;
+    /// under a coin on average in a round that ends with a communication. If clients that do unequal work are drawn, it is
+    /// the slowest of all N clients. Calls that measure control variates are included.
+    pub fn slowest_calls(&self, clients: usize) -> f64 {
+        let are_alike = self.local_steps.len() == 1 && self.batches.len() == 1;
+        let different = if are_alike { 1 } else { clients };
+        let most = (0..different).map(|client| self.calls_of_client(client)).fold(0.0, f64::max);
+        self.call_factor() as f64 * most
+    }
+
     /// L/N: the part of the N clients that takes part in a round.
     pub fn part_of_clients(&self, clients: usize) -> f64 {
         self.cohort.map_or(1.0, |size| size as f64 / clients as f64)

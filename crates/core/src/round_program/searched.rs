@@ -24,6 +24,8 @@ pub struct RoundPrice {
     pub communications: f64,
     /// Gradients of each client, on average; an oracle call counts as one, whatever the batch of the problem is.
     pub gradients: f64,
+    /// Gradients of the client that makes the most of those that take part, for which the others wait.
+    pub slowest_gradients: f64,
     /// Draws of each client, on average. A draw that several runs on common draws use counts once.
     pub samples: f64,
     /// Vectors of d numbers that each client sends or receives, on average over all clients.

@@ -21,6 +21,9 @@ pub struct FrontierCost<'a> {
     pub communications: f64,
     /// The gradients (oracle calls) of one client in these rounds.
     pub gradients: f64,
+    /// The gradients in these rounds of the slowest client that takes part in each, which seconds count. They are more
+    /// than [`gradients`](Self::gradients), a mean over all clients, where not all take part.
+    pub slowest_gradients: f64,
     /// The draws of one client in these rounds: fewer than gradients where several use the same draw.
     pub samples: f64,
     /// The bytes that all clients together send in these rounds.
@@ -55,6 +58,7 @@ impl<'a> FrontierCost<'a> {
             rounds,
             communications: price.communications * times,
             gradients: price.gradients * times,
+            slowest_gradients: price.slowest_gradients * times,
             samples: price.samples * times,
             bytes: 8.0 * dimension as f64 * vectors * times,
             edge,
@@ -98,7 +102,7 @@ impl<'a> FrontierCost<'a> {
             FrontierQuantity::Samples => self.samples,
             FrontierQuantity::Bytes => self.bytes,
             FrontierQuantity::Seconds => {
-                prices?.seconds(self.communications, self.bytes, self.gradients)
+                prices?.seconds(self.communications, self.bytes, self.slowest_gradients)
             }
             FrontierQuantity::LocalSteps => self.run.local_steps as f64,
             FrontierQuantity::StepSize => self.run.step_size,

@@ -317,15 +317,8 @@ impl ComputedFrontier<'_> {
     /// client, for each number of local steps, without the runs that cost at least as much of both as another one.
     fn pareto_points(&self, algorithm: &SearchedAlgorithm, clients: u64) -> Vec<Point> {
         let target = self.shown_target().unwrap_or(f64::NAN);
-        let mut points: Vec<Point> = Vec::new();
-        let mut costs = self.costs(algorithm, clients, target).to_vec();
-        costs.sort_by(|a, b| a.gradients.total_cmp(&b.gradients));
-        for cost in costs {
-            if points.last().is_none_or(|last| cost.communications < last.y) {
-                points.push(Point::bare(cost.gradients, cost.communications));
-            }
-        }
-        points
+        let costs = self.costs(algorithm, clients, target).iter();
+        undominated(costs.map(|cost| Point::bare(cost.gradients, cost.communications)).collect())
     }
 
     /// The maps of which algorithm costs least, over the price of a communication and ε: a map for each N. The legend
@@ -367,6 +360,19 @@ impl ComputedFrontier<'_> {
     }
 }
 
+/// The points from left to right without those that are at least as large in both coordinates as another one. Of equal
+/// points one stays.
+fn undominated(mut points: Vec<Point>) -> Vec<Point> {
+    points.sort_by(|a, b| a.x.total_cmp(&b.x).then(a.y.total_cmp(&b.y)));
+    let mut kept: Vec<Point> = Vec::new();
+    for point in points {
+        if kept.last().is_none_or(|last| point.y < last.y) {
+            kept.push(point);
+        }
+    }
+    kept
+}
+
 /// A figure of these panels with logarithmic axes, whose titles are `axes`, that of the x axis first.
 fn plot(axes: [&str; 2], curves: CurvePanels, labels: CurveValue) -> Body {
     let CurvePanels { panels, legend } = curves;
@@ -401,4 +407,17 @@ fn ranking(
         Some(times) => (Lead::Ratio(Ratio::exact(times)), color(first)),
     };
     Some(Ranking { leaders, color, lead })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn of_equal_gradients_the_fewest_communications_stay() {
+        let points = [(12.0, 6.0), (12.0, 3.0), (20.0, 3.0), (30.0, 1.0), (10.0, 9.0), (30.0, 1.0)];
+        let kept = undominated(points.map(|(x, y)| Point::bare(x, y)).to_vec());
+        let kept: Vec<(f64, f64)> = kept.iter().map(|point| (point.x, point.y)).collect();
+        assert_eq!(kept, [(10.0, 9.0), (12.0, 3.0), (30.0, 1.0)]);
+    }
 }

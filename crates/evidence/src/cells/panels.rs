@@ -23,8 +23,10 @@ pub struct Group<'a> {
 /// Groups cells by their values of the settings `names`, a group for each combination of values that a cell has. Groups
 /// are in the order of the values of the first setting, then of the second and so on, values in the order of the cells.
 /// A cell without one of the settings belongs to every value of it: FedAvg has no coupling and is in the panels of
-/// each.
+/// each. A setting that no cell has is left out of `names`; without any setting all cells are one group.
 pub fn panels<'a>(names: &[String], cells: &[&'a CellResult<'a>]) -> Vec<Group<'a>> {
+    let has_values = |name: &&String| cells.iter().any(|c| c.cell.settings.get(name).is_some());
+    let names: Vec<&String> = names.iter().filter(has_values).collect();
     let values: Vec<Vec<&Setting>> = names.iter().map(|name| distinct(cells, name)).collect();
     let places: Vec<HashMap<&Setting, usize>> = values.iter().map(|v| placed(v)).collect();
     // Keyed by the index of each value, so that combinations without a cell do not occur.
@@ -133,4 +135,32 @@ pub fn varied<'a>(cells: impl Iterator<Item = &'a Cell>) -> Vec<&'a str> {
 /// The values of a setting that these cells have, each once, in the order of the cells.
 pub fn distinct<'a>(cells: &[&'a CellResult<'a>], name: &str) -> Vec<&'a Setting> {
     unique(cells.iter().filter_map(|cell| cell.cell.settings.get(name)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cells::runs::Runs;
+    use crate::{simulated, wrong};
+
+    /// The title of each panel, and how many cells it has, of FedLSA and SCAFFLSA at two numbers of local steps.
+    fn titles(names: &[&str]) -> Vec<(String, usize)> {
+        let plan = simulated::plan(wrong::manifest(2, "[1, 4]"));
+        let results: Vec<CellResult<'_>> =
+            plan.cells.iter().map(|cell| simulated::result(cell, Runs::default())).collect();
+        let cells: Vec<&CellResult<'_>> = results.iter().collect();
+        let names: Vec<String> = names.iter().map(|name| (*name).to_owned()).collect();
+        let groups = panels(&names, &cells).into_iter();
+        groups.map(|group| (group.title, group.cells.len())).collect()
+    }
+
+    #[test]
+    fn a_setting_that_no_cell_has_makes_no_panels() {
+        let all = titles(&[]);
+        assert_eq!(all.len(), 1);
+        assert_eq!(titles(&["coupling"]), all);
+        let by_steps = titles(&["local-steps"]);
+        assert_eq!(by_steps.len(), 2);
+        assert_eq!(titles(&["coupling", "local-steps"]), by_steps);
+    }
 }

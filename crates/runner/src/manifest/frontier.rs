@@ -274,6 +274,14 @@ pub enum ListOr<L, T> {
     Table(T),
 }
 
+/// The middle of these numbers by their size, or the upper of two, in whatever order they are listed; `None` of an empty
+/// list.
+fn middle_of(numbers: &[f64]) -> Option<f64> {
+    let mut sorted = numbers.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    sorted.get(sorted.len() / 2).copied()
+}
+
 impl Frontier {
     /// The frontier of this id, or the first of `all` if `id` is `None`; `None` if there is no such frontier.
     pub fn named<'m>(id: Option<&str>, all: &'m [Self]) -> Option<&'m Self> {
@@ -291,8 +299,7 @@ impl Frontier {
     /// The objective of figures and claims that name none: seconds if the manifest has `[prices]` (`is_priced`),
     /// otherwise the cost at the middle price, or at the upper of two.
     pub fn lead(&self, is_priced: bool) -> FrontierObjective {
-        let middle = self.price_ratios.get(self.price_ratios.len() / 2).copied();
-        match (is_priced, middle) {
+        match (is_priced, middle_of(&self.price_ratios)) {
             (false, Some(middle)) => FrontierObjective::Price(middle),
             _ => FrontierObjective::Seconds,
         }
@@ -301,9 +308,7 @@ impl Frontier {
     /// The objective of figures over budgets, which show one: the middle budget, or the upper of two. Checks of the
     /// manifest see to it that there is one.
     pub fn middle_budget(&self) -> FrontierObjective {
-        FrontierObjective::Budget(
-            self.budgets.get(self.budgets.len() / 2).copied().unwrap_or(f64::NAN),
-        )
+        FrontierObjective::Budget(middle_of(&self.budgets).unwrap_or(f64::NAN))
     }
 
     /// The kinds of its algorithms whose rounds cannot be run, because results define them and their code is not
@@ -364,6 +369,14 @@ mod tests {
                 (name.into(), name)
             );
         }
+    }
+
+    #[test]
+    fn the_middle_does_not_depend_on_the_order_of_the_list() {
+        assert_eq!(middle_of(&[100.0, 10_000.0, 1.0]), Some(100.0));
+        assert_eq!(middle_of(&[1.0, 100.0, 10_000.0]), Some(100.0));
+        assert_eq!(middle_of(&[16.0, 4.0]), Some(16.0));
+        assert_eq!(middle_of(&[]), None);
     }
 
     #[test]

@@ -158,11 +158,13 @@ impl<'a> TuningCells<'a> {
 
 impl TuningResult {
     /// What tuning found, from the results `read` of the candidates and the fresh runs `cells` of what was selected,
-    /// which are the cells of the plan; `None` if the manifest tunes nothing.
+    /// which are the cells of the plan; `None` if the manifest tunes nothing. There is a row for each algorithm at each
+    /// point of the grid, also without results, and the axes are those of all rows.
     pub fn new(plan: &Plan, cells: &[CellResult<'_>], read: &TuningCells<'_>) -> Option<Self> {
         let tuning = plan.tuning.as_ref()?;
         let tune = plan.manifest.tune.as_ref()?;
-        let all = panels::varied(read.candidates.iter().map(|c| c.cell)).into_iter().map(short);
+        let candidates = tuning.groups.iter().flat_map(|group| &group.candidates);
+        let all = panels::varied(candidates.map(Candidate::last_cell)).into_iter().map(short);
         let keys: Vec<&str> = tuning.settings.iter().map(|s| s.key.as_str()).collect();
         let axes: Vec<&str> =
             panels::unique(all).into_iter().filter(|n| !keys.contains(n)).collect();
@@ -481,4 +483,38 @@ fn figure_over_setting(
     );
     let title = format!("{} of each candidate, over {}", plot.y, plot.x);
     Figure::plain(String::new(), title, caption, 4, Body::Plot(plot))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::simulated;
+    use std::collections::BTreeSet;
+
+    /// Two algorithms at two numbers of local steps, whose step sizes are tuned; one has a varied setting of its own.
+    const TUNED: &str = r#"
+title = "t"
+seed = 5
+replicates = 3
+problem.quadratic = { dimension = 2, clients = 4, spectrum = { from = 0.5, to = 1.0 }, noise = 0.3 }
+budget.local-steps = 200
+tune = { over = "step-size", range = [1e-2, 0.5] }
+[[algorithm.fedavg]]
+local-steps = [1, 10]
+[[algorithm.fedprox]]
+local-steps = [1, 10]
+proximal = [0.1, 1.0]
+"#;
+
+    #[test]
+    fn rows_without_results_have_the_values_of_their_axes() {
+        let plan = simulated::plan(TUNED.to_owned());
+        let read = TuningCells { candidates: Vec::new(), shared: Vec::new() };
+        let result = TuningResult::new(&plan, &[], &read).unwrap();
+        let axes: BTreeSet<&str> = result.axes.iter().map(String::as_str).collect();
+        assert_eq!(axes, BTreeSet::from(["local-steps", "proximal"]));
+        let places: HashSet<String> =
+            result.rows.iter().map(|row| format!("{} {:?}", row.label, row.values)).collect();
+        assert_eq!((result.rows.len(), places.len()), (6, 6), "{places:?}");
+    }
 }

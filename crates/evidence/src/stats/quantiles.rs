@@ -85,7 +85,8 @@ impl Quantiles {
     }
 
     /// The quantiles at a one-sided level above 0, interpolated between two levels of the table by the logarithm of the
-    /// level. Beyond the ends of the table they are the quantiles at its end.
+    /// level. Beyond the ends of the table they are the quantiles at its end. For a single replicate those of Student's t
+    /// and of the variance are infinite.
     pub(super) fn interpolate(&self, level: f64) -> Quantile {
         let step = libm::log(0.025 / 0.5) / KNOTS as f64;
         let place = (libm::log(level / 0.5) / step).clamp(0.0, (self.0.len() - 1) as f64);
@@ -95,9 +96,9 @@ impl Quantiles {
         let b = self.0[(low + 1).min(self.0.len() - 1)];
         Quantile {
             level,
-            t: a.t + share * (b.t - a.t),
-            variance: a.variance + share * (b.variance - a.variance),
-            normal: a.normal + share * (b.normal - a.normal),
+            t: between(a.t, b.t, share),
+            variance: between(a.variance, b.variance, share),
+            normal: between(a.normal, b.normal, share),
         }
     }
 
@@ -122,6 +123,12 @@ impl Quantiles {
     }
 }
 
+/// The number at this share, from 0 to 1, of the way from `a` to `b`. Two infinite numbers, whose difference is NaN, have
+/// themselves between them.
+fn between(a: f64, b: f64, share: f64) -> f64 {
+    if a == b { a } else { a + share * (b - a) }
+}
+
 /// The number between e⁻⁶⁰ and e⁶⁰ at which a decreasing function takes a level, by bisection of the number's
 /// logarithm.
 fn root(f: impl Fn(f64) -> f64, level: f64) -> f64 {
@@ -132,4 +139,19 @@ fn root(f: impl Fn(f64) -> f64, level: f64) -> f64 {
         if f(libm::exp(middle)) > level { low = middle } else { high = middle }
     }
     libm::exp(0.5 * (low + high))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_single_replicate_has_infinite_quantiles_at_every_level() {
+        let table = Quantiles::new(1);
+        for level in [0.9, 0.5, 0.1, 0.025, 0.01, 1e-20] {
+            let Quantile { t, variance, normal, .. } = table.interpolate(level);
+            assert_eq!((t, variance), (f64::INFINITY, f64::INFINITY), "{level}");
+            assert!(normal.is_finite(), "{level}");
+        }
+    }
 }

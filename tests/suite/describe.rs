@@ -375,6 +375,13 @@ fn what_no_problem_takes_is_described_with_the_reason() {
             "no record has a value in every column",
         ),
         (
+            "unlabelled.csv",
+            "a,label\n1,\n2,NA\n",
+            &[],
+            "labels (column `label`): no record has one",
+            "no record has a value in every column",
+        ),
+        (
             "one.csv",
             "a,label\n1,x\n2,x\n",
             &[],

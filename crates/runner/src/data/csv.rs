@@ -37,7 +37,8 @@ pub fn read(bytes: &[u8], dialect: CsvDialect) -> Result<Contents, ContentError>
 /// [`read`] without a guess at how the file may be written.
 fn read_as(bytes: &[u8], dialect: CsvDialect) -> Result<Contents, ContentError> {
     // Blanks are made single, so that each is a separator.
-    let of_blanks = (dialect.separator == Some(' ')).then(|| as_blanks_alone(bytes));
+    let of_blanks =
+        (dialect.separator == Some(' ')).then(|| as_blanks_alone(bytes, dialect.comment));
     let bytes = of_blanks.as_deref().unwrap_or(bytes);
     // The file is read twice: what a column holds is known at its end, and texts take far more room than numbers.
     let mut columns = survey_columns(bytes, dialect)?;

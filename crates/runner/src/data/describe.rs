@@ -464,6 +464,9 @@ impl FileRecords<'_> {
             "" => String::new(),
             name => format!(" (column `{}`)", sanitised(name)),
         };
+        if classes.is_empty() {
+            return format!("labels{name}: no record has one");
+        }
         if is_classes(&self.labels, classes) {
             let all: Vec<String> =
                 classes.iter().map(|(value, n)| format!("{value} ({n})")).collect();
@@ -520,11 +523,13 @@ fn varying_features(all: usize, constant: &[usize]) -> Vec<usize> {
     (0..all).filter(|j| constant.binary_search(j).is_err()).collect()
 }
 
-/// Whether labels are taken for the names of classes, and not for numbers to fit: they are at most [`MOST_CLASSES`]
-/// different texts or whole numbers. `classes` has the different labels, each with the number of its records.
+/// Whether labels are taken for the names of classes, and not for numbers to fit: they are two different labels of any
+/// kind, or at most [`MOST_CLASSES`] different texts or whole numbers. `classes` has the different labels, each with
+/// the number of its records; missing ones are none of them.
 fn is_classes(labels: &Column, classes: &[(String, usize)]) -> bool {
-    let whole = labels.numbers().is_none_or(|values| values.iter().all(|x| x.fract() == 0.0));
-    classes.len() <= MOST_CLASSES && whole
+    let is_whole = |x: &f64| x.is_nan() || x.fract() == 0.0;
+    let are_whole = labels.numbers().is_none_or(|values| values.iter().all(is_whole));
+    classes.len() == 2 || classes.len() <= MOST_CLASSES && are_whole
 }
 
 /// The first [`MOST_NAMED`] of some texts in one line, and how many there are if there are more.

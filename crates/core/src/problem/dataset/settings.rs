@@ -1,6 +1,6 @@
 //! The keys of a data file, and of the partition of its records among clients.
 
-use crate::problem::arrays::{CsvDialect, DataFile, is_csv, is_libsvm};
+use crate::problem::arrays::{CsvDialect, DataFile, extension, is_csv, is_libsvm};
 use crate::problem::fault::{Fault, Faults};
 use crate::rng::MAX_CLIENTS;
 use schemars::JsonSchema;
@@ -272,7 +272,8 @@ impl Dataset {
             faults.0.push(Fault::new(place.unwrap_or("dataset.file"), message));
             return;
         }
-        let separator = self.separator.unwrap_or(',');
+        let usual = if extension(&self.file.path) == "tsv" { '\t' } else { ',' };
+        let separator = self.separator.unwrap_or(usual);
         let is_plain = |c: char| c.is_ascii_punctuation() && c != '"';
         faults.require(
             is_plain(separator) || separator == '\t' || separator == ' ',

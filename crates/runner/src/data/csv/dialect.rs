@@ -60,29 +60,65 @@ fn has_decimals_after(value: &str, sign: char) -> bool {
 }
 
 /// The text with one blank in the place of each run of blanks and tabs that is in no quotes, and none at the beginning
-/// and the end of lines.
-pub fn as_blanks_alone(bytes: &[u8]) -> Vec<u8> {
+/// and the end of lines. Quotes begin at the beginning of a value, as for the reader of records. Lines that begin with
+/// the sign of a comment stay as they are.
+pub fn as_blanks_alone(bytes: &[u8], comment: Option<char>) -> Vec<u8> {
     let mut out: Vec<u8> = Vec::with_capacity(bytes.len());
-    let mut is_quoted = false;
+    let mut place = Place::LineBegin;
     for &byte in bytes {
-        is_quoted ^= byte == b'"';
-        let is_blank = (byte == b' ' || byte == b'\t') && !is_quoted;
-        match (is_blank, out.last()) {
-            (true, None | Some(b' ' | b'\n')) => {}
-            (true, Some(_)) => out.push(b' '),
-            (false, last) => {
-                let ends_line = (byte == b'\n' || byte == b'\r') && !is_quoted;
-                if ends_line && last == Some(&b' ') {
-                    out.pop();
+        let is_blank = byte == b' ' || byte == b'\t';
+        let ends_line = byte == b'\n' || byte == b'\r';
+        place = match place {
+            Place::Comment | Place::Quotes if !(ends_line || byte == b'"') => place,
+            Place::Comment => {
+                if ends_line {
+                    Place::LineBegin
+                } else {
+                    place
                 }
-                out.push(byte);
             }
-        }
-    }
-    if out.last() == Some(&b' ') {
-        out.pop();
+            Place::Quotes => {
+                if byte == b'"' {
+                    Place::Value
+                } else {
+                    place
+                }
+            }
+            _ if ends_line => Place::LineBegin,
+            Place::LineBegin if is_blank => continue,
+            Place::LineBegin if comment.is_some_and(|sign| u32::from(byte) == u32::from(sign)) => {
+                Place::Comment
+            }
+            // A blank is written before the value that follows it, so that none ends a line.
+            Place::Blank | Place::Value if is_blank => {
+                place = Place::Blank;
+                continue;
+            }
+            Place::Blank => {
+                out.push(b' ');
+                if byte == b'"' { Place::Quotes } else { Place::Value }
+            }
+            Place::LineBegin if byte == b'"' => Place::Quotes,
+            Place::LineBegin | Place::Value => Place::Value,
+        };
+        out.push(byte);
     }
     out
+}
+
+/// Where a byte of a text is whose values are separated by blanks.
+#[derive(Clone, Copy)]
+enum Place {
+    /// Before the first value of a line.
+    LineBegin,
+    /// In a line that is no record.
+    Comment,
+    /// In a value, or behind its quotes.
+    Value,
+    /// Between the quotes of a value.
+    Quotes,
+    /// In blanks behind a value.
+    Blank,
 }
 
 /// How a file is written, as far as its first lines show it; what `stated` says is taken over. Without a separator that
@@ -121,7 +157,8 @@ fn first_lines(bytes: &[u8]) -> &[u8] {
 
 /// The values of all lines of a text, if all have equally many, two or more; `None` if they do not.
 fn records_of_one_length(sample: &[u8], dialect: CsvDialect) -> Option<Vec<Vec<String>>> {
-    let of_blanks = (dialect.separator == Some(' ')).then(|| as_blanks_alone(sample));
+    let of_blanks =
+        (dialect.separator == Some(' ')).then(|| as_blanks_alone(sample, dialect.comment));
     let sample = of_blanks.as_deref().unwrap_or(sample);
     let mut records: Vec<Vec<String>> = Vec::new();
     for record in reader(sample, CsvDialect { is_without_header: true, ..dialect }).records() {
@@ -226,6 +263,10 @@ mod tests {
 
     #[test]
     fn blanks_are_made_single() {
-        assert_eq!(as_blanks_alone(b"  a \t b\r\n 1  \"x  y\" \n"), b"a b\r\n1 \"x  y\"\n");
+        let text = "  a \t b\r\n 1  \"x  y\" \n\n2   in\"ch \r 3  4";
+        let plain = "a b\r\n1 \"x  y\"\n\n2 in\"ch\r3 4";
+        assert_eq!(as_blanks_alone(text.as_bytes(), None), plain.as_bytes());
+        let noted = b"# length  in \"\na  b\n";
+        assert_eq!(as_blanks_alone(noted, Some('#')), b"# length  in \"\na b\n");
     }
 }

@@ -40,6 +40,7 @@ pub use cells::costs::{vectors_sent, when_text};
 pub use cells::panels::unique;
 pub use cells::read::cells_per_task;
 pub use cells::runs::{Grouping, Runs, TraceNeeds};
+pub use cells::sample_unit::SampleUnit;
 pub use cells::setting_text::{cell_name, details, pretty, symbol};
 pub use cells::symbols::centres;
 pub use cells::{CellResult, Missing, SelectedBy, tuned};
@@ -54,8 +55,8 @@ pub use predictions::{exact, first_order, problems};
 pub use ranking::{Rival, Separation};
 pub use scene::family;
 pub use scene::figure::{
-    Band, Body, CurveValue, Exploration, Figure, LabelledPoint, Panel, Plot, Point, SampleUnit,
-    Scale, Series, View, XAxis,
+    Band, Body, CurveValue, Exploration, Figure, LabelledPoint, Panel, Plot, Point, Scale, Series,
+    View, XAxis,
 };
 pub use scene::line::{
     COLORS, Color, Curve, CurveSetting, DASHES, Dash, LegendEntry, Line, MARKERS, Reference,

@@ -12,7 +12,7 @@ use crate::problem::td::Noise;
 use crate::sample;
 use crate::sources::StatedAlgorithm::{FedAvg, RichardsonRomberg, Scaffold};
 use crate::theory::bounds::{Constants, PublishedRun};
-use crate::theory::expansion::{Expansion, LocalSteps, VariateSource, closure};
+use crate::theory::expansion::{Expansion, RoundSteps, VariateSource, closure};
 use crate::theory::linear::RoundMap;
 
 const NONE: Variates = Variates::None;
@@ -127,7 +127,7 @@ fn the_first_order_follows_unequal_shares() {
     let (found, _) = ExactMoments::new(&facts, &model).unwrap().stationary().unwrap();
     let corrected = true;
     let printed = true;
-    let local_steps = LocalSteps::Fixed(steps);
+    let local_steps = RoundSteps::Fixed(steps);
     let bias = expansion.bias(step, local_steps, !corrected).unwrap();
     let size = libm::sqrt(crate::kernel::dot(&found.mean, &found.mean));
     assert!(sample::distance(&bias, &found.mean) < 2e-3 * size, "{bias:?} {:?}", found.mean);
@@ -164,7 +164,7 @@ fn the_closure_meets_the_first_order_for_unequal_shares() {
         let model = one_run(correction, step, steps, None);
         let (moments, blocks) = ExactMoments::new(&twin, &model).unwrap().stationary().unwrap();
         let closed = closure(&curved, &moments, &blocks, step, steps, corrected).unwrap();
-        let first = expansion.bias(step, LocalSteps::Fixed(steps), corrected).unwrap();
+        let first = expansion.bias(step, RoundSteps::Fixed(steps), corrected).unwrap();
         let off = sample::distance(&closed, &first);
         let size = sample::distance(&first, &[0.0; 3]);
         assert!(size > 1e-7 && off < 0.01 * size, "{correction:?}, {steps}: {closed:?} {first:?}");

@@ -14,7 +14,7 @@ use crate::linalg::{Matrix, Singular, solve, solve_lyapunov, solve_rows};
 use crate::problem::{Facts, by_distribution};
 
 /// The terms of the expansions of an instance, all at θ*, from which [`Expansion::bias`] and the other functions
-/// predict biases and covariances for each step size γ and [`LocalSteps`]. The predictions are for runs with independent
+/// predict biases and covariances for each step size γ and [`RoundSteps`]. The predictions are for runs with independent
 /// draws in which all clients take part, each with plain local steps of the constant size γ on one draw, and the server
 /// takes their mean. Callers check this.
 pub struct Expansion {
@@ -37,14 +37,14 @@ pub struct Expansion {
 
 /// How many local steps a round has.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum LocalSteps {
+pub enum RoundSteps {
     /// H, the same number in every round.
     Fixed(u64),
     /// A random number: after each local step one coin for all clients ends the round with this probability p.
     Coin(f64),
 }
 
-impl LocalSteps {
+impl RoundSteps {
     /// The mean number of local steps of a round: H or, under a coin, 1/p.
     pub fn mean(self) -> f64 {
         match self {
@@ -190,7 +190,7 @@ impl Expansion {
     /// The bias θ̄ − θ* of θ̄ = lim E θ_t to first order in γ = `step`, d numbers:
     /// (γ(H − 1)/2) b_h − (γ/2N) A⁻¹∇³f[**A**C] (RR Thm 4 as corrected), without the first term if clients are
     /// `corrected` by control variates. Under a coin, (H − 1)/2 is (1 − p)/p. `None` if third derivatives are not known.
-    pub fn bias(&self, step: f64, local_steps: LocalSteps, corrected: bool) -> Option<Vec<f64>> {
+    pub fn bias(&self, step: f64, local_steps: RoundSteps, corrected: bool) -> Option<Vec<f64>> {
         let mut bias = vec![0.0; self.heterogeneity.len()];
         if !corrected {
             axpy(step * local_steps.mean_before(), &self.heterogeneity, &mut bias);
@@ -217,7 +217,7 @@ impl Expansion {
     /// −½ A⁻¹∇³f[γ² w (1 − 1/N) C] with w = (H − 1)/2, and with (H − 1)(2H − 1)/(6H) added to w if clients are
     /// `corrected` by control variates, whose noise moves the client too. Under a coin w is (1 − p)/p, and
     /// 2(1 − p)/p² with control variates. `None` for unequal shares, and without third derivatives.
-    pub fn next(&self, step: f64, local_steps: LocalSteps, corrected: bool) -> Option<Vec<f64>> {
+    pub fn next(&self, step: f64, local_steps: RoundSteps, corrected: bool) -> Option<Vec<f64>> {
         if !self.equal_shares {
             return None;
         }
@@ -248,7 +248,7 @@ impl Expansion {
         &self,
         facts: &dyn Facts,
         step: f64,
-        local_steps: LocalSteps,
+        local_steps: RoundSteps,
         variates: Option<VariateSource>,
         printed: bool,
     ) -> Option<CovarianceBlocks> {

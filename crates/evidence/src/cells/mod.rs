@@ -7,12 +7,12 @@ mod final_values;
 pub mod panels;
 pub mod read;
 pub mod runs;
+pub mod sample_unit;
 pub mod setting_text;
 pub mod symbols;
 pub mod tuned;
 
 use crate::results::Provenance;
-use crate::scene::figure::SampleUnit;
 use crate::stats::{ROUNDING_FLOOR, Summary, mean};
 use exactfed_core::federated::{Schedule, Terms, Variates};
 use exactfed_core::words::count;
@@ -20,6 +20,7 @@ use exactfed_runner::manifest::{Oracle, Quantity};
 use exactfed_runner::plan::{Cell, RunKeys};
 use exactfed_runner::trace::TraceDigest;
 use runs::Runs;
+use sample_unit::SampleUnit;
 use std::sync::Arc;
 
 /// A cell without results.

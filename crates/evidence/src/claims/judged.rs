@@ -2,7 +2,7 @@
 
 use super::conditions::StatementConditions;
 use super::judge::{EstimateScale, Parts, Tested};
-use crate::scene::figure::SampleUnit;
+use crate::cells::sample_unit::SampleUnit;
 use crate::stats::resolution::resolution;
 use crate::stats::verdict::{Doubt, Evidence, Judgement, Region, Verdict, needed};
 use exactfed_runner::manifest::claim::{ClaimKeys, Expected};

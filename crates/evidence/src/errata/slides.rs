@@ -10,7 +10,7 @@ use exactfed_core::problem::quadratic::{self, Quadratic};
 use exactfed_core::problem::spectrum::Spectrum;
 use exactfed_core::problem::{Facts, Settings};
 use exactfed_core::theory::exact::CovarianceBlocks;
-use exactfed_core::theory::expansion::{Expansion, LocalSteps, VariateSource};
+use exactfed_core::theory::expansion::{Expansion, RoundSteps, VariateSource};
 
 /// Two clients with scalar quadratic functions, curvatures 1 and 3 and unit noise; `None` if it could not be built,
 /// which never happens.
@@ -59,7 +59,7 @@ fn expanded_cross_covariance(has_printed_sign: bool) -> Option<f64> {
     let flat = flat_client(&facts)?;
     let expansion = Expansion::new(&facts).ok()?;
     let variates = Some(VariateSource::Ends);
-    let local_steps = LocalSteps::Fixed(1);
+    let local_steps = RoundSteps::Fixed(1);
     let blocks = expansion.blocks(&facts, STEP, local_steps, variates, has_printed_sign)?;
     Some(blocks.theta_variate[flat][(0, 0)])
 }

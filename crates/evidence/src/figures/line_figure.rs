@@ -3,6 +3,7 @@
 
 use crate::cells::panels::panels;
 use crate::cells::runs::TraceNeeds;
+use crate::cells::sample_unit::SampleUnit;
 use crate::cells::symbols::quantity_symbol;
 use crate::cells::{CellResult, rounding_floor, setting_text};
 use crate::figures::curves::{curves, views};
@@ -14,8 +15,7 @@ use crate::figures::sample::{
 };
 use crate::predictions::Theory;
 use crate::scene::figure::{
-    Band, Body, CurveValue, Exploration, Figure, Panel, Plot, Point, SampleUnit, Scale, Series,
-    XAxis,
+    Band, Body, CurveValue, Exploration, Figure, Panel, Plot, Point, Scale, Series, XAxis,
 };
 use crate::scene::line::{Curve, Line, Reference};
 use crate::stats::mean;

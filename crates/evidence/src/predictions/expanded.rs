@@ -10,7 +10,7 @@ use exactfed_core::kernel::axpy;
 use exactfed_core::moments::{self, ExactMoments};
 use exactfed_core::problem::Facts;
 use exactfed_core::theory::bounds::richardson_romberg;
-use exactfed_core::theory::expansion::{self, Expansion, LocalSteps};
+use exactfed_core::theory::expansion::{self, Expansion, RoundSteps};
 use exactfed_runner::manifest::{Prediction, Quantity};
 use exactfed_runner::runner::predict::{self, AveragedOver};
 use exactfed_runner::runner::{Prepared, Scenario};
@@ -110,7 +110,7 @@ impl Theory<'_> {
         component: &Component,
     ) -> Option<Vec<f64>> {
         let uniform = UniformTerms::new(&component.terms)?;
-        let LocalSteps::Fixed(steps) = uniform.local_steps else { return None };
+        let RoundSteps::Fixed(steps) = uniform.local_steps else { return None };
         let step = uniform.step_size;
         let facts: &dyn Facts = &*scenario.instance;
         let twin: &dyn Facts = match &scenario.twin {

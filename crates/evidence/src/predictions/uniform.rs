@@ -1,7 +1,7 @@
 //! The terms of runs to which expansions in the step size apply.
 
 use exactfed_core::federated::{Learning, Schedule, Terms, Variates};
-use exactfed_core::theory::expansion::{LocalSteps, VariateSource};
+use exactfed_core::theory::expansion::{RoundSteps, VariateSource};
 
 /// What expansions in the step size need to know of a run in which all clients take part with the same number of plain
 /// local steps of constant size, one draw each, and the server takes their mean.
@@ -10,7 +10,7 @@ pub(super) struct UniformTerms {
     /// γ, the step size of a local step.
     pub(super) step_size: f64,
     /// The number of local steps between two communications.
-    pub(super) local_steps: LocalSteps,
+    pub(super) local_steps: RoundSteps,
     /// How the control variates learn that clients keep and that correct their fields; `None` if they have none.
     pub(super) variates: Option<VariateSource>,
 }
@@ -19,8 +19,8 @@ impl UniformTerms {
     /// What expansions need to know of a run with these terms; `None` if they do not apply to it.
     pub(super) fn new(terms: &Terms) -> Option<Self> {
         let local_steps = match terms.schedule {
-            Schedule::Every => LocalSteps::Fixed(terms.local_steps[0]),
-            Schedule::Bernoulli { probability, .. } => LocalSteps::Coin(probability),
+            Schedule::Every => RoundSteps::Fixed(terms.local_steps[0]),
+            Schedule::Bernoulli { probability, .. } => RoundSteps::Coin(probability),
         };
         let variates = match (terms.variates, terms.schedule) {
             (Variates::None, _) => None,
@@ -58,16 +58,16 @@ mod tests {
         let schedule = Schedule::Bernoulli { probability: 0.25, clock };
         let option_one = Variates::Kept(Learning::OptionOne);
         for (terms, local_steps, variates) in [
-            (Terms::fedavg(0.1, 4), LocalSteps::Fixed(4), None),
-            (scaffold.clone(), LocalSteps::Fixed(4), Some(VariateSource::Ends)),
+            (Terms::fedavg(0.1, 4), RoundSteps::Fixed(4), None),
+            (scaffold.clone(), RoundSteps::Fixed(4), Some(VariateSource::Ends)),
             (
                 Terms { variates: option_one, ..scaffold.clone() },
-                LocalSteps::Fixed(4),
+                RoundSteps::Fixed(4),
                 Some(VariateSource::FurtherDraws),
             ),
             (
                 Terms { schedule, ..Terms::scaffold(0.1, 1) },
-                LocalSteps::Coin(0.25),
+                RoundSteps::Coin(0.25),
                 Some(VariateSource::Ends),
             ),
         ] {

@@ -1,5 +1,6 @@
 //! A figure as plain values.
 
+use crate::cells::sample_unit::SampleUnit;
 use crate::scene::line::{Curve, LegendEntry, Line};
 use crate::scene::map::Maps;
 use exactfed_runner::manifest::Quantity;
@@ -23,26 +24,6 @@ pub enum Band {
     Quantiles,
     /// No band.
     None,
-}
-
-/// What each number of a sample is of.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum SampleUnit {
-    /// Each number is from a run of its own.
-    Run,
-    /// One of several instances of the problem: the mean of the runs on it.
-    Instance,
-}
-
-impl SampleUnit {
-    /// The noun for one of them, as pages count them.
-    pub fn word(self) -> &'static str {
-        match self {
-            Self::Run => "run",
-            Self::Instance => "instance",
-        }
-    }
 }
 
 /// Scale of an axis.

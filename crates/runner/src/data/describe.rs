@@ -434,7 +434,7 @@ impl FileRecords<'_> {
     /// How a feature is named: by its column, or by its number from 0.
     fn name(&self, feature: usize) -> String {
         let name = self.names.get(feature);
-        name.map_or(format!("feature {feature}"), |name| format!("`{}`", sanitised(name)))
+        name.map_or(feature.to_string(), |name| format!("`{}`", sanitised(name)))
     }
 
     /// The features, and the labels if they are numbers, that are not finite in some of these records: a phrase with
@@ -445,7 +445,8 @@ impl FileRecords<'_> {
         let mut missing = Vec::new();
         for (j, number) in self.features.missing().into_iter().enumerate() {
             if number > 0 {
-                missing.push(format!("{number} in {}", self.name(j)));
+                let kind = if self.names.is_empty() { "feature " } else { "" };
+                missing.push(format!("{number} in {kind}{}", self.name(j)));
             }
         }
         if let Some(labels) = self.labels.numbers() {

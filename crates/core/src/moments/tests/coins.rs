@@ -128,7 +128,7 @@ fn variates_under_a_coin_have_the_covariance_of_one_draw() {
     let variates = Some(VariateSource::Ends);
     let printed = true;
     for p in [0.25, 0.8] {
-        let local_steps = LocalSteps::Coin(p);
+        let local_steps = RoundSteps::Coin(p);
         let first = expansion.blocks(&facts, gamma, local_steps, variates, !printed).unwrap();
         // Both clients have one curvature, so that the variates come to rest long before θ does.
         let state = under_a_coin(a, noise, 0.0, gamma, p, 200).pop().unwrap();
@@ -168,9 +168,9 @@ fn the_variance_within_a_round_under_a_coin_is_that_of_the_expansion() {
             weight *= 1.0 - p;
         }
         let unit = gamma * gamma * noise * (1.0 - 1.0 / clients);
-        let ratio = mean / (unit * LocalSteps::Coin(p).variance_within(corrected));
+        let ratio = mean / (unit * RoundSteps::Coin(p).variance_within(corrected));
         assert!((ratio - 1.0).abs() < 0.01, "{p}: {ratio}");
-        let plain = unit * LocalSteps::Coin(p).variance_within(!corrected);
+        let plain = unit * RoundSteps::Coin(p).variance_within(!corrected);
         assert!((mean_without_variates / plain - 1.0).abs() < 0.01, "{p}");
     }
 }

@@ -175,30 +175,26 @@ fn with_signs_of_numbers(dialect: CsvDialect, records: &[Vec<String>]) -> CsvDia
     if dialect.decimal.is_some() || dialect.thousands.is_some() {
         return dialect;
     }
+    let has_group_of_points = |value: &str| is_grouped(value, '.', ',');
+    let has_points =
+        values().any(|value| has_decimals_after(value, '.') && !has_group_of_points(value));
+    let with_commas: Vec<&str> = values()
+        .filter(|value| has_decimals_after(value, ',') || is_grouped(value, ',', '.'))
+        .collect();
     // Numbers such as "1,234", which may have either meaning, have groups where commas separate values, since a writer
     // of decimal commas takes another separator.
-    let has_commas = |value: &str| value.contains(',');
-    let may_be_decimal = |value: &str| has_decimals_after(value, ',');
-    let is_group_alone = |value: &str| is_grouped(value, ',', '.');
-    let with_commas: Vec<&str> =
-        values().filter(|value| may_be_decimal(value) || is_group_alone(value)).collect();
-    let is_point_decimal =
-        |value: &str| has_decimals_after(value, '.') && !is_grouped(value, '.', ',');
-    let has_points = values().any(is_point_decimal);
-    let has_point_groups = values().any(|value| has_commas(value) && is_grouped(value, '.', ','));
-    let groups = with_commas.iter().filter(|value| is_group_alone(value)).count();
-    if !with_commas.is_empty() && groups == with_commas.len() {
-        let are_groups = dialect.separator == Some(',') || has_points;
-        if are_groups {
-            return CsvDialect { thousands: Some(','), ..dialect };
-        }
+    let may_be_groups = with_commas.iter().all(|value| is_grouped(value, ',', '.'));
+    if !with_commas.is_empty() && may_be_groups && (dialect.separator == Some(',') || has_points) {
+        return CsvDialect { thousands: Some(','), ..dialect };
     }
-    let has_decimal_commas = !with_commas.is_empty() || has_point_groups;
+    let has_decimal_commas = !with_commas.is_empty()
+        || values().any(|value| value.contains(',') && has_group_of_points(value));
     // With points before decimals too, no reading is right for all numbers.
     if !has_decimal_commas || has_points {
         return dialect;
     }
-    CsvDialect { decimal: Some(','), thousands: has_point_groups.then_some('.'), ..dialect }
+    let has_groups = values().any(has_group_of_points);
+    CsvDialect { decimal: Some(','), thousands: has_groups.then_some('.'), ..dialect }
 }
 
 #[cfg(test)]

@@ -117,7 +117,8 @@ const PAIRS: [[&str; 2]; 4] = [["no", "yes"], ["false", "true"], ["n", "y"], ["f
 fn numbers_of_pair(column: &Column) -> Option<Column> {
     let counts = value_counts(column);
     let [(first, _), (second, _)] = &counts[..] else { return None };
-    let words = [first.to_lowercase(), second.to_lowercase()];
+    let mut words = [first.to_lowercase(), second.to_lowercase()];
+    words.sort();
     if !PAIRS.iter().any(|pair| *pair == words) {
         return None;
     }

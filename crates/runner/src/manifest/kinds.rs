@@ -27,7 +27,9 @@ impl JsonSchema for AlgorithmTables {
         "AlgorithmTables".into()
     }
 
-    /// A table with an array of entries for each kind, from the choices of the schema of one entry.
+    /// A table with an array of entries for each kind, from the choices of the schema of one entry. Manifests are read
+    /// by it (`ManifestSchema`), so that what it allows, manifests may say; docs/MANIFEST.md and the JSON Schema for
+    /// editors are made from it as well.
     fn json_schema(generator: &mut SchemaGenerator) -> Schema {
         let one = algorithm::Spec::json_schema(generator).to_value();
         let mut kinds = serde_json::Map::new();

@@ -65,8 +65,10 @@ impl ManifestSchema {
     }
 }
 
-/// Adds the keys of a custom algorithm or problem to the schema of a table. `table` has the keys that all algorithms
-/// have, and is empty for a problem. A key without a default is required.
+/// Adds the keys of a custom algorithm or problem to the schema of a table, by which the reader of manifests checks the
+/// table: any other key is unknown there. `table` has the keys that all algorithms have, and is empty for a problem. A
+/// key without a default is required, and so is `local-steps`, which an algorithm with local steps has besides. The
+/// JSON Schema for editors has no custom kinds.
 fn own_table(mut table: Value, definition: &Definition, has_local_steps: bool) -> Value {
     let keys = definition
         .keys

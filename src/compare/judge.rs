@@ -106,7 +106,8 @@ pub struct Change {
     /// What is compared: ‖θ_T − θ*‖², or what takes its place where θ* is left out.
     pub quantity: Quantity,
     /// Final errors before and after, one per replicate; `None` where it diverged. If another quantity
-    /// is compared, its losses, which are better if they are less ([`Quantity::loss`]).
+    /// is compared, its losses, which are better if they are less ([`Quantity::loss`]). Empty on both sides unless both
+    /// have sound results.
     pub finals: (Vec<Option<f64>>, Vec<Option<f64>>),
     /// Before and after: the replicates after those of `finals`, whose final errors a report does not keep.
     pub omitted: (OmittedRuns, OmittedRuns),
@@ -144,7 +145,9 @@ impl Change {
         self.shift.map(|shift| shift.mean).or(self.exact)
     }
 
-    /// The numbers of replicates of the cell, before and after, also of those whose final errors are not kept.
+    /// The numbers of replicates of the cell, before and after, also of those whose final errors are not kept. Both are
+    /// 0 unless both sides have sound results: a change that failed or recovered keeps no runs, not even those of its
+    /// sound side.
     pub fn runs(&self) -> (usize, usize) {
         let before = self.finals.0.len() + self.omitted.0.count as usize;
         let after = self.finals.1.len() + self.omitted.1.count as usize;
@@ -152,6 +155,7 @@ impl Change {
     }
 
     /// The numbers of replicates that diverged, before and after. Replicates that a report does not keep count as well.
+    /// Both are 0 where [`Self::runs`] is, that is, unless both sides have sound results.
     pub fn diverged(&self) -> (usize, usize) {
         let before = count_diverged(&self.finals.0) + self.omitted.0.diverged as usize;
         let after = count_diverged(&self.finals.1) + self.omitted.1.diverged as usize;

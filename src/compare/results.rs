@@ -252,8 +252,8 @@ impl ResultsFolder {
         });
     }
 
-    /// The claims of an experiment of this folder with their verdicts; `None` if the folder does not have it, or this
-    /// release cannot judge its claims.
+    /// The claims of an experiment of this folder with their verdicts; `None` if the folder does not have it, this
+    /// release cannot read its manifest, or its claims cannot be judged ([`Self::judge_claims`]).
     fn judge_experiment(&self, name: &str) -> Option<Vec<SideClaim>> {
         let stored = self.experiments.iter().find(|experiment| experiment.name == *name)?;
         let plan = plan_of(stored, &self.store)?;
@@ -261,6 +261,10 @@ impl ResultsFolder {
     }
 
     /// The claims of a plan with their verdicts by the results in this folder; empty if it has none.
+    ///
+    /// # Errors
+    /// If results are damaged, an instance that theory needs cannot be built, for instance because a data file is
+    /// missing, or a frontier cannot be computed.
     fn judge_claims(&self, plan: &Plan) -> Result<Vec<SideClaim>, Error> {
         if plan.claim_tables.is_empty() {
             return Ok(Vec::new());

@@ -77,7 +77,7 @@ impl LooksOfPlan {
     /// see changes no verdict. The second part of the result is `None` if no looks were planned.
     ///
     /// # Errors
-    /// If results of an earlier look are damaged.
+    /// As for [`judged_once`], of an earlier look.
     pub fn judge<'a>(
         self,
         plan: &'a Plan,
@@ -109,7 +109,8 @@ impl LooksOfPlan {
 /// Reads the results of a plan and judges its claims at all looks, without drawing figures, as diffs need them.
 ///
 /// # Errors
-/// If results are damaged.
+/// If results are damaged, an instance that theory needs cannot be built, for instance because a data file is missing,
+/// or a frontier cannot be computed.
 pub fn judged<'a>(plan: &'a Plan, results: &dyn Results) -> Result<Vec<JudgedClaim<'a>>, Error> {
     let looks = LooksOfPlan::new(plan, results)?;
     let last = judged_once(plan, plan, results, looks.level())?;
@@ -120,7 +121,8 @@ pub fn judged<'a>(plan: &'a Plan, results: &dyn Results) -> Result<Vec<JudgedCla
 /// `stated`, which differs from `plan` only in the number of replicates and may outlive it.
 ///
 /// # Errors
-/// If results are damaged.
+/// If results are damaged, an instance that theory needs cannot be built, for instance because a data file is missing,
+/// or a frontier cannot be computed.
 pub fn judged_once<'a>(
     stated: &'a Plan,
     plan: &Plan,

@@ -199,9 +199,10 @@ fn drawn_points(series: &Series, x: Axis, y: Axis) -> impl DoubleEndedIterator<I
     series.points.iter().filter(move |p| x.place(p.x).is_some() && y.place(p.y).is_some())
 }
 
-/// The point of a measured curve whose value its label says: among its drawn points the last or the first one, or the
-/// point in a ring, which tuning selected. `None` if there is no such point. The ring is a line of its own in the
-/// panel, for the same curve.
+/// The point of a measured curve whose value its label says. Among the drawn points, which go from left to right, it is
+/// the last one; or the first one, which has the smallest target of a frontier (`Tightest`), or the factor 1 of a
+/// performance profile (`Best`). `Selected` is the point in a ring, which tuning selected; the ring is a line of its
+/// own in the panel, for the same curve. `None` if there is no such point.
 fn labelled_point(
     at: LabelledPoint,
     panel: &Panel,

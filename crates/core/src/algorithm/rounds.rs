@@ -139,8 +139,10 @@ pub fn constant_rounds(components: &[Component], size: ProblemSize) -> Traced {
     Ok(constant_rounds_unchecked(components, size))
 }
 
-/// [`constant_rounds`] without the check that programs can say how the runs share their draws: for means, which do not
-/// depend on that, and for estimates of effort. Not for custom algorithms, whose terms do not say what rounds do.
+/// [`constant_rounds`] without its checks, for means and for estimates of effort. Where [`constant_rounds`] refuses the
+/// runs since no program says how they share their draws, the means are right here and the second moments are not. Of
+/// FedNova with a cohort and unequal numbers of local steps the means are wrong too: the server weighs the ends of the
+/// cohort equally in this program. Not for custom algorithms, whose terms do not say what rounds do.
 pub fn constant_rounds_unchecked(components: &[Component], size: ProblemSize) -> Program {
     let runs = ComponentRuns::new(components, size);
     let first = RoundWriter::new(&runs, true, 1.0);

@@ -222,7 +222,8 @@ impl<'a> RoundWriter<'a> {
         let rows = sum([(ends, 1.0)]);
         let mut step = terms.server_step;
         let average = match self.runs.progress_weights(terms) {
-            // Where a cohort is drawn, FedNova's weights were refused (`ComponentRuns::check_draws`).
+            // Where a cohort is drawn, `ComponentRuns::check_draws` refuses FedNova's weights. A program that is
+            // written without this check has the plain mean in their place.
             _ if self.is_part() => Operation::Members { rows },
             None => mean(rows),
             Some(weights) => {

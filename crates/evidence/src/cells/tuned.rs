@@ -100,9 +100,12 @@ impl CandidateRuns for StoredCandidates<'_> {
     }
 }
 
-/// The plan of the fresh runs of the candidates that stored results select. Where these do not decide yet, candidates
-/// have further cells that are to be run first. Each group also gets how much other selections would change the mean of
-/// what is selected, for the error of comparisons. A plan without `[tune]` stays as it is.
+/// The plan after the stored runs of its candidates. Its cells are now the fresh runs of the candidates that these runs
+/// select, and no others. The cells of candidates, and the fresh runs with the values that are best for all algorithms,
+/// are in the plan's groups alone ([`Plan::all_cells`] lists them too); where results do not decide yet, some cells of
+/// candidates are to be run first. Each group also gets how much other selections would change the logarithm of the
+/// mean of what is selected, for the error of comparisons: of the mean of the metric, for claims, and of its mean loss,
+/// for the ranking. A plan without `[tune]` stays as it is.
 ///
 /// # Errors
 /// If results are damaged.

@@ -17,7 +17,8 @@ pub struct Tuning {
 }
 
 impl Tuning {
-    /// Whether the setting of a cell at a path, `algorithm.<kind>.<key>`, is tuned.
+    /// Whether the setting of a cell at a path, `algorithm.<kind>.<key>`, is tuned. The kind makes no difference: a
+    /// setting is tuned for every algorithm that has it. False for paths of other tables.
     pub fn has(&self, path: &str) -> bool {
         let mut keys = self.settings.iter().map(|setting| setting.key.as_str());
         let mut parts = path.splitn(3, '.');

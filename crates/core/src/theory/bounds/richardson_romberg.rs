@@ -7,7 +7,9 @@
 //! local steps of a round.
 //!
 //! A [`BoundValue`] is an error, with the conditions that fail, if the run does not meet the statement's conditions, or
-//! if the bound cannot be computed.
+//! if the bound cannot be computed. What a statement asks of γ, H and the clients' optima, such as ζ₁ = 0, is listed in
+//! `sources`: `Check::linear` and `Check::stated` find it by the name of the statement and require it, and the
+//! functions here require what else the bound needs.
 //!
 //! Step sizes of stochastic statements are checked against the L with
 //! E‖F(θ; Z) − F(θ'; Z)‖² ≤ L⟨θ − θ', F̄(θ) − F̄(θ')⟩. A1(b) requires this for every draw, but

@@ -9,6 +9,9 @@
 //! Without noise a round takes the error e to Γ̄ e + ρ̄ ([`RoundMap`]). ζ₁ is the root mean square of ‖F̄_c(θ*)‖, and
 //! ψ_0 = ‖θ_0 − θ*‖² + η²H²ζ₁², or with 1/p in place of H under a coin of probability p, the Lyapunov function before
 //! the first round.
+//!
+//! What a statement asks of η, H and the clients' optima is listed in `sources`: where a function calls
+//! `Check::linear`, this finds it by the name of the statement and requires it, and the function requires the rest.
 
 use super::{BoundValue, Bounded, Check, LinearField, PublishedRun, RunBound, decay};
 use crate::kernel::{axpy, dot};

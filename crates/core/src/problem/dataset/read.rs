@@ -2,7 +2,7 @@
 
 use super::columns::mark_in_message;
 use super::records::Records;
-use super::settings::{Dataset, Split, Storage, TestRecords, is_label};
+use super::settings::{Dataset, Split, Storage, TestRecords, is_default_label};
 use crate::kernel::SparseRows;
 use crate::problem::arrays::{Array, Column, Contents, Files, no_column, sanitised};
 use crate::problem::column::{Exceptions, is_mark};
@@ -112,8 +112,8 @@ impl Dataset {
     }
 
     /// Holds out the test set and makes features ready for use: missing values are filled in, and features are
-    /// standardised, get an intercept and are stored sparse, as far as the settings say so. Returns the records that clients hold, and
-    /// the test set, `None` without one.
+    /// standardised, get an intercept and are stored sparse, as far as the settings say so. Returns the records that
+    /// clients hold, and the test set, `None` without one.
     pub(super) fn prepare_features(
         &self,
         records: Records,
@@ -275,9 +275,11 @@ impl Dataset {
         Ok(Records { groups, marks, ..self.bare_records(Vec::new(), d, features, labels) })
     }
 
-    /// An error if `label`, `features` or `categorical` is set for a file that has no named columns.
+    /// An error if `label`, `features` or `categorical` differs from its default, for a file that has no named columns;
+    /// the fault is at the first such key. `kind_of_file` names the file in the message, as "an .npz file" does. A key
+    /// that is written with its default value passes, since it cannot be told from one that is left out.
     pub(super) fn refuse_column_names(&self, kind_of_file: &str) -> Result<(), Fault> {
-        let key = if !is_label(&self.label) {
+        let key = if !is_default_label(&self.label) {
             "dataset.label"
         } else if !self.features.is_empty() {
             "dataset.features"
@@ -339,8 +341,8 @@ impl Dataset {
         }
     }
 
-    /// The fault of a setting that names a column of values that can be no data, or of the features that all columns are
-    /// by default, which `key` is then too.
+    /// The fault of a setting that names a column of values that can be no data, or of the features that all columns
+    /// are by default, which `key` is then too.
     fn unread_column(&self, key: &'static str, name: &str, kind: &str) -> Fault {
         let name = sanitised(name);
         if key == "dataset.features" && self.features.is_empty() {

@@ -44,7 +44,7 @@ pub struct Dataset {
     #[schemars(example = false, extend("default" = true))]
     pub header: bool,
     /// The column of the labels (CSV, Parquet, `.npz` of columns).
-    #[serde(default = "label", skip_serializing_if = "is_label")]
+    #[serde(default = "label", skip_serializing_if = "is_default_label")]
     #[schemars(example = &"label", extend("default" = "label"))]
     pub label: String,
     /// The columns of the features (CSV, Parquet, `.npz` of columns), in this order; by default all
@@ -204,7 +204,7 @@ fn label() -> String {
 }
 
 /// Whether this is the default name of the label column.
-pub fn is_label(name: &str) -> bool {
+pub fn is_default_label(name: &str) -> bool {
     name == label()
 }
 

@@ -383,8 +383,10 @@ impl<L: RecordLoss<S>, S: RecordSets> Problem for RecordProblem<L, S> {
         self.records.sparse()
     }
 
-    /// Takes plain steps on single records by the fused kernel of the tables, if it has one; else client by
-    /// client.
+    /// Takes plain steps on single records by the fused kernel of the tables, if it has one; else all steps by
+    /// [`Problem::advance`], client by client. Either way it requires and promises what [`Problem::advance_together`]
+    /// says: the cohorts have the same clients with the same numbers of steps, else the fused kernel panics, and the
+    /// bits are those of one run after the other.
     fn advance_together(&self, runs: Vec<Cohort<'_, ()>>) {
         let is_plain = self.loss.batch() == 1 && runs.iter().all(|run| run.extended.is_none());
         match self.records.tables().filter(|tables| is_plain && tables.has_fused_steps()) {

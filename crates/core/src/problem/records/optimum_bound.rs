@@ -127,8 +127,11 @@ fn length(x: &[f64]) -> f64 {
     most * libm::sqrt(dot(&parts, &parts))
 }
 
-/// The weight of each record of a set in the mean of f over clients. A share that is the quotient of a
-/// set's records and all records is that quotient exactly, others are the doubles that they are.
+/// The weight of each record of a set in the mean of f over clients: the share of the clients that hold the set,
+/// divided by the number of its records. Where shares are equal, client c holds set number c modulo the number of sets,
+/// so that sets may have several holders; where shares are unequal, each client holds a set of its own. If all shares
+/// are the quotients of the sets' records and all records, as doubles, they count as these quotients exactly, and the
+/// weight is 1 over all records; otherwise shares are the doubles that they are.
 fn record_weight<L: RecordLoss<S>, S: RecordSets>(problem: &RecordProblem<L, S>, set: usize) -> Dd {
     let sets = problem.records.sets();
     let counts: Vec<f64> = (0..sets).map(|set| problem.records.records(set) as f64).collect();

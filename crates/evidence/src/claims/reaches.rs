@@ -38,8 +38,8 @@ pub struct ReachesKeys {
 }
 
 impl KindKeys<ClaimKeys> for ReachesKeys {
-    /// Notes what is wrong with the keys. The cost is limited either by a number or by a published bound, which must be
-    /// a bound on errors.
+    /// Notes what is wrong with the keys. The cost is limited either by a number or by a published bound. A bound needs
+    /// θ*, which the manifest must not leave out, and a metric that is an error.
     fn check(claim: &ClaimOf<Self>, table: &mut Checker<'_>) {
         table.quantity("metric", claim.metric);
         table.selection("of", &claim.of);

@@ -59,8 +59,8 @@ impl Checker<'_> {
         self.require(self.manifest.record.optimum, key, message);
     }
 
-    /// Notes that a key asks for predictions where the manifest leaves θ* out, since all predictions are about θ*.
-    /// `are_asked_for` says whether the key asks for any.
+    /// Notes that a key asks for predictions where the manifest leaves θ* out (`record.optimum`), since all predictions
+    /// are about θ*. `are_asked_for` says whether the key asks for any. What else predictions need is not checked here.
     pub fn predictions(&mut self, key: &str, are_asked_for: bool) {
         if are_asked_for {
             self.needs_optimum(key, &format!("`{key}`"));

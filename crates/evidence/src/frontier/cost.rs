@@ -19,14 +19,16 @@ pub struct FrontierCost<'a> {
     pub rounds: u64,
     /// The communications in these rounds.
     pub communications: f64,
-    /// The gradients (oracle calls) of one client in these rounds.
+    /// The gradients (oracle calls) of one client in these rounds, on average over all clients, whether they take part
+    /// or not.
     pub gradients: f64,
     /// The gradients in these rounds of the slowest client that takes part in each, which seconds count. They are more
     /// than [`gradients`](Self::gradients), a mean over all clients, where not all take part.
     pub slowest_gradients: f64,
-    /// The draws of one client in these rounds: fewer than gradients where several use the same draw.
+    /// The draws of one client in these rounds, averaged as gradients are: fewer than gradients where several use the
+    /// same draw.
     pub samples: f64,
-    /// The bytes that all clients together send in these rounds.
+    /// The bytes that the server and all clients together send each other in these rounds, in both directions.
     pub bytes: f64,
     /// The end of the range of step sizes at which γ lies; `None` if it lies inside.
     pub edge: Option<RangeEnd>,
@@ -39,9 +41,10 @@ pub fn steps_prefix(algorithm: &SearchedAlgorithm) -> &'static str {
 }
 
 impl<'a> FrontierCost<'a> {
-    /// The costs of a run that a search found to reach its target: the price of a round of the run's settings times
-    /// the number of rounds. `algorithms` are those that [`RoundSettings::algorithm`] names by their places; θ has
-    /// `dimension` coordinates of 8 bytes.
+    /// The costs of a run that a search found to reach its target: the price of a round of the run's settings
+    /// ([`RoundPrice`](exactfed_core::round_program::RoundPrice)) times the number of rounds. The price is of one
+    /// client, on average over all N; only bytes are summed over the clients, and have both directions. `algorithms`
+    /// are those that [`RoundSettings::algorithm`] names by their places; θ has `dimension` coordinates of 8 bytes.
     pub(super) fn new(
         algorithms: &'a [SearchedAlgorithm],
         search: &Search,

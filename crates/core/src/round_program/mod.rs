@@ -361,8 +361,9 @@ impl Operation {
 }
 
 impl Coefficient {
-    /// The coefficients of the d entries of the vector of client number `client`, from 0 on, d numbers. Numbers of an
-    /// expression of the server are those of any client.
+    /// The coefficients of the d entries of the vector of client number `client`, from 0 on, d numbers. An expression
+    /// of the server has no numbers that differ between clients ([`Program::check`]), so that any `client` gives the
+    /// server's coefficients.
     pub fn entries_of_client(&self, client: usize, d: usize) -> Vec<f64> {
         match self {
             Self::Number(x) => vec![*x; d],

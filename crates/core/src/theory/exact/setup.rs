@@ -142,9 +142,9 @@ fn small_whole(x: f64) -> f64 {
     if (x - near).abs() < 1e-9 && near.abs() <= 8.0 { near } else { 0.0 }
 }
 
-/// A `sum` of numbers whose sizes add up to `size`, or the whole number next to it, if the difference may be a
-/// rounding error. So coefficients of α and β that add up to a whole number do so exactly, and cancel exactly where
-/// it is 0.
+/// A `sum` of numbers, or the whole number next to it, if the difference may be a rounding error. `size` is the sum of
+/// the sizes of the numbers, or ten times that where their weights were computed and have rounding errors of their own.
+/// So coefficients of α and β that add up to a whole number do so exactly, and cancel exactly where it is 0.
 pub(super) fn tidy(sum: f64, size: f64) -> f64 {
     let near = sum.round();
     if (sum - near).abs() <= 1e-13 * size { near } else { sum }

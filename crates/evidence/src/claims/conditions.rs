@@ -41,6 +41,7 @@ impl StatementConditions {
     }
 
     /// How many cells meet the conditions, and which conditions the others fail, as a sentence without its full stop.
+    /// Of a claim none of whose cells has results it says that the claim is tested on no run.
     pub fn sentence(&self) -> String {
         let cells = self.inside + self.outside + self.unknown;
         if cells == 0 {

@@ -34,7 +34,9 @@ struct PartEffort {
 }
 
 impl MarkovSizes {
-    /// The sizes of these runs on a problem, whose draws follow chains.
+    /// The sizes of these runs on a problem, for which [`super::are_closed`] is true, as callers have asked before: the
+    /// draws of each client follow a chain, and each client takes as many local steps in every run as in the first,
+    /// which is looked at alone.
     fn new(facts: &dyn Facts, runs: &LocalRuns) -> Self {
         let layout = Layout::new(facts, runs);
         let states = (0..facts.clients()).map(|c| facts.positions(c).unwrap_or(0) as f64);
@@ -69,7 +71,8 @@ impl MarkovSizes {
 }
 
 /// The effort of [`super::TrajectoryMoments::at_rounds`] up to round `rounds`: of the clients' maps, and of each round.
-/// Following the sum of past estimates is counted as 0.3 of a round.
+/// It is of no use unless [`super::are_closed`], which callers ask before. Following the sum of past estimates is
+/// counted as 0.3 of a round.
 pub fn rounds_effort(facts: &dyn Facts, runs: &LocalRuns, rounds: u64) -> Effort {
     let sizes = MarkovSizes::new(facts, runs);
     let prepare = sizes.prepare();
@@ -80,7 +83,8 @@ pub fn rounds_effort(facts: &dyn Facts, runs: &LocalRuns, rounds: u64) -> Effort
 }
 
 /// The effort of [`super::TrajectoryMoments::stationary`]: of the clients' maps, and of a direct or an iterative
-/// solution of the linear system of second moments.
+/// solution of the linear system of second moments. Like [`rounds_effort`], it is of use only if
+/// [`super::are_closed`].
 pub fn stationary_effort(facts: &dyn Facts, runs: &LocalRuns) -> Effort {
     let sizes = MarkovSizes::new(facts, runs);
     let prepare = sizes.prepare();
@@ -98,7 +102,8 @@ pub fn stationary_effort(facts: &dyn Facts, runs: &LocalRuns) -> Effort {
 }
 
 /// The effort of [`super::limit`], which is computed for a direct solution alone: it is beyond every limit for more
-/// unknown numbers than [`DIRECT`]. Callers refuse the limit then, and count it as not known.
+/// unknown numbers than [`DIRECT`]. Callers refuse the limit then, and count it as not known. Like [`rounds_effort`],
+/// it is of use only if [`super::are_closed`].
 pub fn limit_effort(facts: &dyn Facts, runs: &LocalRuns) -> Effort {
     let sizes = MarkovSizes::new(facts, runs);
     let unknown = sizes.positions * sizes.whole;

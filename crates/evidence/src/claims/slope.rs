@@ -74,7 +74,8 @@ impl<'a> Claim<'a> for &'a ClaimOf<SlopeKeys> {
         Some(ClaimedCells { over: Some(&self.over), measured, ..ClaimedCells::new(&self.of) })
     }
 
-    /// Tests the slope over the setting of each group of cells that agree in all other settings, as a part.
+    /// Tests the slope over the setting of each group of cells that agree in all other settings, but for those that are
+    /// zipped with it, as a part.
     fn test(&self, judge: &Judge<'_>) -> Tested {
         let mut parts = Parts::default();
         // The largest distance of a mean from a fitted line, for the formula.
@@ -133,9 +134,9 @@ impl<'a> Claim<'a> for &'a ClaimOf<SlopeKeys> {
 
 impl<'a> Judge<'a> {
     /// The cells of a selection along the setting `over`, in the order of the plan: groups of cells that agree in the
-    /// label and in all settings but `over` and those that are zipped with it, each with a name, in which each cell has
-    /// its value of `over`. A group may have a single cell, or several with one value, of which no slope can be taken.
-    /// Cells whose value is no number are left out.
+    /// label and in all settings but `over`, those that are zipped with it, and γH. Each group has a name, and each
+    /// cell its value of `over`. A group may have one value alone, of which no slope can be taken: a single cell, or
+    /// several that differ only in settings zipped with `over`. Cells whose value is no number are left out.
     pub fn along(
         &self,
         of: &Selection,

@@ -214,8 +214,9 @@ impl Terms {
         }
     }
 
-    /// The number of local steps of all clients that take part in a round, on average over cohorts or coins, rounded
-    /// up. At most 2⁶⁴ − 1. Progress and the expected time of runs are counted by it.
+    /// The number of local steps of all clients that take part in a round, at most 2⁶⁴ − 1: with fixed numbers of steps
+    /// the mean over cohorts, rounded up; under a coin the number of clients times [`Self::most_steps`], which is 1/p
+    /// rounded to the nearest whole number. Progress and the expected time of runs are counted by it.
     pub fn steps_of_all(&self, clients: usize) -> u64 {
         match self.schedule {
             Schedule::Every => {

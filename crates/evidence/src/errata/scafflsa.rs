@@ -149,8 +149,8 @@ impl InstanceOfB4 {
 const B4: (f64, f64) = (0.05, 2.0 * 0.05 - 0.05 * 0.05);
 
 /// E ψ after K = `steps` local steps by (164) of Theorem B.4, and exactly, for p² = `square`. (164) is not ψ_0 at K =
-/// 0, has twice the noise of the recursion (171), and is an equality for no p but p² = 2ηa − η²a², since (171)
-/// contracts the two parts of ψ by (1 − ηa)² and 1 − p².
+/// 0, has twice the noise of the recursion (171), and would be an equality without noise for no p but p² = 2ηa − η²a²,
+/// since (171) contracts the two parts of ψ by (1 − ηa)² and 1 − p².
 fn theorem_b4(square: f64, steps: u32) -> Contradiction {
     let step = B4.0;
     let p = libm::sqrt(square);

@@ -28,8 +28,9 @@ impl<'a> Check<'a> {
     }
 
     /// A check that has required what most statements do: equal shares, a linear field of this kind, all clients in
-    /// every round, and what the statement `name` asks of γ and H with the L of single draws. Also the moments of A(Z),
-    /// from which the bound is computed; where they are `None`, the check fails.
+    /// every round, and what the statement `name` asks of γ, H and the clients' optima ([`Self::stated`]), with the L
+    /// of single draws. Also the moments of A(Z), from which the bound is computed; where they are `None`, the check
+    /// fails.
     pub fn linear(
         run: &'a PublishedRun<'a>,
         name: &str,

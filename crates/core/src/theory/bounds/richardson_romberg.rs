@@ -145,7 +145,7 @@ fn proposition_5(run: &PublishedRun<'_>) -> BoundValue {
     theorem_2(run).map(|whole| 0.5 * whole)
 }
 
-/// Lemma 5 (both versions, with Remark 2): if ζ₁ = 0,
+/// Lemma 5 (both versions, with Remark 2): if ζ₁ = 0, which its check requires,
 /// (1 − 2γμ(1 − γL))^{Ht}‖θ_0 − θ*‖² + γτ²/(μ(1 − γL)), whatever the Hessians. It follows from
 /// unrolling (20); (21) loses a factor 2 of the noise. τ² averaged over clients as in the proof.
 fn lemma_5(run: &PublishedRun<'_>) -> BoundValue {

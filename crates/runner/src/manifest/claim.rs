@@ -152,6 +152,8 @@ impl JsonSchema for Scalar {
     fn schema_name() -> std::borrow::Cow<'static, str> {
         "Scalar".into()
     }
+
+    /// A list of types, by which the reader of manifests knows that the value may have any of them.
     fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
         schemars::json_schema!({ "type": ["number", "string", "boolean", "array"] })
     }

@@ -189,6 +189,8 @@ impl JsonSchema for AlgorithmName {
         "AlgorithmName".into()
     }
 
+    /// A string. The reader of manifests takes any, since it may be the kind of a custom algorithm, and unknown names
+    /// are noted later; the known ones are listed for docs/MANIFEST.md and for editors.
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
         json_schema!({
             "type": "string",
@@ -203,6 +205,8 @@ impl JsonSchema for WrittenAlgorithm {
         "FrontierAlgorithm".into()
     }
 
+    /// A name, or a table with a name as its key. By this schema the reader of manifests tells the two apart; whether
+    /// the table has one key, and the algorithm these settings, is checked later.
     fn json_schema(generator: &mut SchemaGenerator) -> Schema {
         let name = generator.subschema_for::<AlgorithmName>();
         let values = json_schema!({

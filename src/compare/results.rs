@@ -252,8 +252,9 @@ impl ResultsFolder {
         });
     }
 
-    /// The claims of an experiment of this folder with their verdicts; `None` if the folder does not have it, this
-    /// release cannot read its manifest, or its claims cannot be judged ([`Self::judge_claims`]).
+    /// The claims of an experiment of this folder with their verdicts; `None` if the folder does not have it, there is
+    /// no plan of it ([`plan_of`]), or its claims cannot be judged ([`Self::judge_claims`]), as where results are
+    /// damaged.
     fn judge_experiment(&self, name: &str) -> Option<Vec<SideClaim>> {
         let stored = self.experiments.iter().find(|experiment| experiment.name == *name)?;
         let plan = plan_of(stored, &self.store)?;

@@ -54,9 +54,9 @@ struct JsonChange<'c> {
     name: &'c str,
     verdict: &'static str,
     other_settings: &'c [OtherSetting],
-    /// The replicates before and after.
+    /// The numbers of replicates before and after; both are 0 of a change that failed or recovered.
     runs: (usize, usize),
-    /// The replicates that diverged, before and after.
+    /// The numbers of replicates that diverged, before and after; both are 0 where those of `runs` are.
     diverged: (usize, usize),
     /// How many times larger the error is after.
     ratio: Option<f64>,

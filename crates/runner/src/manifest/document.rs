@@ -365,14 +365,24 @@ fn apply(root: &mut Node, number: usize, text: &str) -> Result<(), Diagnostic> {
     };
     let key = key.trim();
     let value = value.trim();
-    let quoted = format!("x = {value:?}");
-    let plain = format!("x = {value}");
-    let (table, errors) = DeTable::parse_recoverable(&plain);
-    let table = if errors.is_empty() { table } else { DeTable::parse_recoverable(&quoted).0 };
-    let Some((_, value)) = table.get_ref().iter().next() else {
-        return Err(Diagnostic::new(place, key, "the value is not TOML"));
-    };
-    let node = convert(value, Some(number));
+    // Where the value is not TOML, it is the text as it is; TOML would have to escape some of its characters.
+    let mut node =
+        Node { place: Place::Override(number), value: Value::String(value.replace("\r\n", "\n")) };
+    let entry = format!("x = {value}");
+    let (table, errors) = DeTable::parse_recoverable(&entry);
+    if errors.is_empty() {
+        for (name, value) in table.get_ref() {
+            if name.get_ref() != "x" {
+                let message = format!(
+                    "an override is one key=value, and after a line break this one sets `{}` too",
+                    name.get_ref()
+                );
+                return Err(Diagnostic::new(place, key, message)
+                    .hinting(Some("write a --set for each key".into())));
+            }
+            node = convert(value, Some(number));
+        }
+    }
     let path: Vec<&str> = key.split('.').collect();
     if path.iter().any(|part| part.is_empty()) {
         return Err(Diagnostic::new(place, key, "the key is not a dotted path"));
@@ -440,5 +450,47 @@ mod tests {
                 assert_eq!(value, wanted);
             }
         }
+    }
+
+    /// The tree of an empty manifest with one override, or the messages of what is wrong with it.
+    fn overridden(text: &str) -> Result<Node, Vec<String>> {
+        let source = Source { overrides: vec![text.to_owned()], ..Source::default() };
+        parse(&source).map_err(|e| e.diagnostics.into_iter().map(|d| d.message).collect())
+    }
+
+    #[test]
+    fn an_override_without_quotes_is_the_text_as_it_was_given() {
+        let texts = [
+            "5 %",
+            "5\u{a0}%",
+            "soft\u{ad}hyphen",
+            "\u{1f469}\u{200d}\u{1f52c} \u{301}",
+            "a \"b\" 'c' \\d",
+            "bell\u{7}, delete\u{7f}",
+            "two\nlines",
+            "",
+        ];
+        for text in texts {
+            let root = overridden(&format!("title={text}")).unwrap();
+            let Some(Value::String(title)) = root.find("title").map(|node| &node.value) else {
+                panic!("{text:?} is a string");
+            };
+            assert_eq!(title, text);
+        }
+    }
+
+    #[test]
+    fn an_override_sets_one_key() {
+        for (text, other) in
+            [("seed=7\nreplicates=3", "replicates"), ("seed=7\n[start]\noffset=1", "start")]
+        {
+            let messages = overridden(text).unwrap_err();
+            assert_eq!(messages.len(), 1, "{messages:?}");
+            assert!(messages[0].ends_with(&format!("sets `{other}` too")), "{messages:?}");
+        }
+        let lines = overridden("axis=[\n1,\n2]").unwrap();
+        assert!(matches!(lines.find("axis.1").unwrap().value, Value::Integer(2)));
+        let quoted = overridden("title=\"\"\"a\nb\"\"\"").unwrap();
+        assert!(matches!(&quoted.find("title").unwrap().value, Value::String(t) if t == "a\nb"));
     }
 }

@@ -1,10 +1,10 @@
-//! Progress on standard error: a bar on a terminal, otherwise at most one line every five
-//! seconds, and nothing with `--quiet`.
+//! Progress on standard error: a bar on a terminal that can draw it, otherwise at most one line every
+//! five seconds, and nothing with `--quiet`.
 
 use exactfed_core::words::count;
 use exactfed_runner::runner::{Observer, RunWork, RunWorkCount};
 use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
-use std::io::{IsTerminal, Write, stderr};
+use std::io::{Write, stderr};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, LazyLock, Mutex};
 use std::time::{Duration, Instant};
@@ -17,11 +17,11 @@ const BETWEEN_STATES: Duration = Duration::from_millis(200);
 /// The bars of everything that is in progress at the same time, below each other.
 static BARS: LazyLock<MultiProgress> = LazyLock::new(MultiProgress::new);
 
-/// How far one experiment is: a bar, or lines of text without a terminal.
+/// How far one experiment is: a bar, or lines of text where bars are hidden.
 struct ProgressLine {
     /// The name of the experiment, at the end of the bar or the beginning of lines.
     name: String,
-    /// Counts the work; hidden if there is no terminal or nothing is printed.
+    /// Counts the work; hidden if the terminal cannot draw it, there is none, or nothing is printed.
     bar: ProgressBar,
     /// Least time between two reports; `None` if nothing is printed.
     between: Option<Duration>,
@@ -33,11 +33,11 @@ impl ProgressLine {
     /// The progress of an experiment over so much work, in the unit in which the caller advances the bar; nothing is
     /// printed if it is `quiet`.
     fn new(name: &str, work: u64, quiet: bool) -> Self {
-        let on_terminal = !quiet && stderr().is_terminal();
-        let bar =
-            if on_terminal { BARS.add(ProgressBar::no_length()) } else { ProgressBar::hidden() };
+        // Bars are hidden too on a terminal that cannot move its cursor, where TERM is dumb or not set.
+        let has_bar = !quiet && !BARS.is_hidden();
+        let bar = if has_bar { BARS.add(ProgressBar::no_length()) } else { ProgressBar::hidden() };
         bar.set_length(work);
-        if on_terminal {
+        if has_bar {
             // A message is truncated to the terminal's width: wrapped lines would not be cleared.
             let style = ProgressStyle::with_template("{bar:10} {wide_msg}");
             bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
@@ -46,7 +46,7 @@ impl ProgressLine {
         Self {
             name: name.to_owned(),
             bar,
-            between: (!quiet).then_some(if on_terminal { BETWEEN_STATES } else { BETWEEN_LINES }),
+            between: (!quiet).then_some(if has_bar { BETWEEN_STATES } else { BETWEEN_LINES }),
             last: Mutex::new(Instant::now()),
         }
     }
@@ -227,5 +227,24 @@ impl Observer for Progress {
         self.diverged.fetch_add(u64::from(diverged > 0), Ordering::Relaxed);
         self.done.fetch_add(1, Ordering::Relaxed);
         self.line.report(|| self.state());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::IsTerminal;
+
+    /// The tests themselves may run on a terminal or not.
+    #[test]
+    fn lines_are_further_apart_than_states_of_a_bar() {
+        for quiet in [false, true] {
+            let line = ProgressLine::new("e", 1, quiet);
+            let is_hidden = line.bar.is_hidden();
+            assert!(is_hidden || !quiet && stderr().is_terminal());
+            let between = if is_hidden { BETWEEN_LINES } else { BETWEEN_STATES };
+            assert_eq!(line.between, (!quiet).then_some(between));
+            line.bar.finish_and_clear();
+        }
     }
 }

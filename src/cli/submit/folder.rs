@@ -83,6 +83,36 @@ pub fn refuse_submitted(out: &Path, list: &str) -> Result<(), Failure> {
     Ok(())
 }
 
+/// The most times that a submission creates the folder of all submissions again, which others have removed.
+const MOST_REMOVED: usize = 100;
+
+/// Creates the folder of the next submission into the results `out`, which exist, and the folder of all submissions
+/// unless it exists, and returns the path of the first. `before` is called before each attempt to create the first:
+/// a test does then what other submissions may do.
+///
+/// # Errors
+/// If one of the folders cannot be created.
+fn create_next(out: &Path, before: impl Fn()) -> Result<PathBuf, Error> {
+    let all = out.join(ALL);
+    let mut removed = 0;
+    create_below(out, &all)?;
+    loop {
+        let path = next_folder(out);
+        before();
+        match fs::create_dir(&path) {
+            Ok(()) => return Ok(path),
+            // Another submission has taken the number since the folders were listed.
+            Err(e) if e.kind() == ErrorKind::AlreadyExists => {}
+            // Another submission has failed, and removed the folder of all submissions while nothing was in it.
+            Err(e) if e.kind() == ErrorKind::NotFound && removed < MOST_REMOVED => {
+                removed += 1;
+                create_below(out, &all)?;
+            }
+            Err(e) => return Err(error(&path, e)),
+        }
+    }
+}
+
 /// The folder of a submission that this process has created; it is removed when this is dropped, unless the jobs were
 /// submitted.
 pub struct SubmissionFolder<'a> {
@@ -103,16 +133,8 @@ impl<'a> SubmissionFolder<'a> {
     /// If a folder cannot be created, or the results cannot be written. What was created is removed then.
     pub fn reserve(store: &'a Store, out: &Path) -> Result<Self, Failure> {
         let results = CreatedResults::create(store, out)?;
-        create_below(out, &out.join(ALL))?;
-        loop {
-            let path = next_folder(out);
-            match fs::create_dir(&path) {
-                Ok(()) => return Ok(Self { path, submitted: false, results }),
-                // Another submission has taken the number since the folders were listed.
-                Err(e) if e.kind() == ErrorKind::AlreadyExists => {}
-                Err(e) => return Err(error(&path, e).into()),
-            }
-        }
+        let path = create_next(out, || ())?;
+        Ok(Self { path, submitted: false, results })
     }
 
     /// Writes everything that the tasks and the merge read: the manifests of these plans, the `list` of cells, the
@@ -280,6 +302,27 @@ mod tests {
         drop(submission);
         assert!(out.join(STORED).is_file() && !out.join(".slurm").exists());
         assert!(Store::open_existing(&out).is_ok());
+    }
+
+    /// A failed submission removes the empty folder of all submissions, also just after another one has created it.
+    #[test]
+    fn a_submission_creates_the_folder_of_all_again_if_another_one_removes_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let out = folder.path();
+        let attempts = std::cell::Cell::new(0);
+        let remove_twice = || {
+            attempts.set(attempts.get() + 1);
+            if attempts.get() <= 2 {
+                fs::remove_dir(out.join(ALL)).unwrap();
+            }
+        };
+        assert_eq!(create_next(out, remove_twice).unwrap(), out.join(".slurm/1"));
+        assert_eq!(attempts.get(), 3);
+        assert_eq!(create_next(out, || ()).unwrap(), out.join(".slurm/2"));
+        // Where the folder goes again and again, the submission fails in the end.
+        let empty = tempfile::tempdir().unwrap();
+        let remove = || fs::remove_dir(empty.path().join(ALL)).unwrap();
+        assert!(create_next(empty.path(), remove).is_err());
     }
 
     #[test]

@@ -229,6 +229,13 @@ impl Terms {
                 let mean = all.saturating_mul(taking_part).div_ceil(clients as u128);
                 u64::try_from(mean).unwrap_or(u64::MAX)
             }
+            Schedule::Bernoulli { probability, clock: Clock::Communications }
+                if probability > 0.0 =>
+            {
+                // A quotient such as 3/(1/3) may be above a whole number by a rounding alone.
+                let mean = clients as f64 / probability * (1.0 - 4.0 * f64::EPSILON);
+                (mean.ceil() as u64).max(clients as u64)
+            }
             Schedule::Bernoulli { .. } => self.most_steps().saturating_mul(clients as u64),
         }
     }

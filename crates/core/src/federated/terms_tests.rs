@@ -93,6 +93,34 @@ fn noiseless() -> [(&'static str, Exact); 4] {
     ]
 }
 
+/// Under a coin, the local steps of a round are N/p on average if rounds end with a communication, rounded up once. By
+/// the other clock each client takes the same whole number of them.
+#[test]
+fn steps_of_all_clients_under_a_coin_are_rounded_once() {
+    for (clients, probability, mean, by_steps) in [
+        (10, 0.7, 15, 10),
+        (10, 0.66, 16, 20),
+        (100, 2.0 / 3.0, 150, 200),
+        (4, 0.07, 58, 56),
+        (7, 0.1, 70, 70),
+        (5, 1.0, 5, 5),
+        (3, 1e-9, 3_000_000_000, 3_000_000_000),
+        // It is refused elsewhere.
+        (3, 0.0, 3, 3),
+    ] {
+        for (clock, wanted) in [(Clock::Communications, mean), (Clock::Steps, by_steps)] {
+            let schedule = coin(probability, clock);
+            let terms = Terms { schedule, ..Terms::scaffold(0.1, 1) };
+            assert_eq!(terms.steps_of_all(clients), wanted, "{clients}, {probability}, {clock:?}");
+        }
+    }
+    let third = coin(1.0 / 3.0, Clock::Communications);
+    let terms = Terms { schedule: third, ..Terms::scaffold(0.1, 1) };
+    for clients in 1..1000 {
+        assert_eq!(terms.steps_of_all(clients), 3 * clients as u64);
+    }
+}
+
 /// Without noise, every algorithm with control variates or one local step converges to θ*.
 #[test]
 fn corrected_runs_without_noise_reach_the_optimum() {

@@ -8,7 +8,8 @@ use super::claims::SideClaim;
 use super::record;
 use super::side::{SCHEMA, Side, SideCell, SideExperiment, SideRuns};
 use crate::evidence::results::Results;
-use crate::evidence::{CellResult, Experiment, tuned};
+use crate::evidence::{CellResult, Experiment, planned_looks, tuned};
+use crate::stats::looks::Looks;
 use crate::store::{Store, StoredExperiment};
 use exactfed_runner::files::Error;
 use exactfed_runner::plan::{CanonicalSettings, Cell, CellId, Plan};
@@ -51,6 +52,7 @@ pub fn write_record(experiment: &Experiment<'_>, out: &mut dyn Write) -> std::io
         schema: SCHEMA,
         seed: plan.manifest.seed,
         manifest: manifest_hash(&plan.source.text, &plan.source.overrides),
+        looks: experiment.looks.as_ref().map(|looks| looks.planned),
         cells: BTreeMap::new(),
         claims: Some(experiment.claims.iter().map(SideClaim::from).collect()),
     };
@@ -81,7 +83,7 @@ impl<'a> ResultsById<'a> {
 }
 
 /// The hash of the text of a manifest and its overrides (`--set`), 16 hexadecimal digits. Where it is the same on both
-/// sides and the bits of all cells are, the verdicts on claims are the same.
+/// sides, and so are the planned looks and the bits of all cells, the verdicts on claims are the same.
 fn manifest_hash(text: &str, overrides: &[String]) -> String {
     let mut parts = vec![text];
     parts.extend(overrides.iter().map(String::as_str));
@@ -93,6 +95,25 @@ fn manifest_hash(text: &str, overrides: &[String]) -> String {
 fn plan_of(experiment: &StoredExperiment, store: &Store) -> Option<Plan> {
     let plan = crate::evidence::plan(experiment.name.clone(), experiment.source()).ok()?;
     tuned::follow(plan, store).ok()
+}
+
+/// What a side has of the plan of an experiment in a results folder.
+struct PlannedSide {
+    /// The cells of the plan with their ids, without results yet.
+    cells: Vec<(CellId, SideCell)>,
+    /// The looks that the folder records for the cells; `None` if there are none, or no claims that are judged at them.
+    looks: Option<Looks>,
+}
+
+impl PlannedSide {
+    /// Lists the cells of a plan, and reads the looks that were planned for them.
+    ///
+    /// # Errors
+    /// If the record of looks is not as it was written.
+    fn new(plan: &Plan, store: &Store) -> Result<Self, Error> {
+        let looks = if plan.claim_tables.is_empty() { None } else { planned_looks(plan, store)? };
+        Ok(Self { cells: planned_cells(plan.cells.iter()).collect(), looks })
+    }
 }
 
 /// The cells of a plan as a side has them, with their ids, and without results yet.
@@ -133,27 +154,29 @@ impl ResultsFolder {
     /// that the plan does not have are left out, unless the plan cannot be made.
     ///
     /// # Errors
-    /// If a folder cannot be read. A damaged file is no error: its cells are damaged.
+    /// If a folder cannot be read, or the record of planned looks is not as it was written. A damaged file of results
+    /// is no error: its cells are damaged.
     pub fn side(&self, name: String) -> Result<Side, Error> {
         // A plan is dropped once its cells are listed, to save memory.
-        let planned: Vec<Option<Vec<(CellId, SideCell)>>> = self
+        let planned: Vec<Option<PlannedSide>> = self
             .experiments
             .par_iter()
             .with_max_len(1)
             .map(|experiment| {
-                let plan = plan_of(experiment, &self.store)?;
-                Some(planned_cells(plan.cells.iter()).collect())
+                plan_of(experiment, &self.store)
+                    .map(|plan| PlannedSide::new(&plan, &self.store))
+                    .transpose()
             })
-            .collect();
+            .collect::<Result<_, Error>>()?;
         let mut side = Side { name, ..Side::default() };
         for (experiment, planned) in self.experiments.iter().zip(planned) {
             // This release may not be able to read a manifest of another one; the cells can still be
             // compared.
-            let listed = match planned {
-                Some(cells) => cells,
-                None => self.stored_cells(&experiment.name)?,
+            let PlannedSide { cells, looks } = match planned {
+                Some(planned) => planned,
+                None => PlannedSide { cells: self.stored_cells(&experiment.name)?, looks: None },
             };
-            let mut cells: BTreeMap<CellId, SideCell> = listed.into_iter().collect();
+            let mut cells: BTreeMap<CellId, SideCell> = cells.into_iter().collect();
             let mut each: Vec<(&CellId, &mut SideCell)> = cells.iter_mut().collect();
             each.par_iter_mut().for_each(|(id, cell)| self.check_cell(&experiment.name, id, cell));
             self.store.release(&experiment.name);
@@ -161,6 +184,7 @@ impl ResultsFolder {
                 schema: SCHEMA,
                 seed: cells.values().find_map(seed_of).unwrap_or_default(),
                 manifest: manifest_hash(&experiment.source.text, &experiment.source.overrides),
+                looks,
                 cells,
                 claims: None,
             };
@@ -236,10 +260,10 @@ impl ResultsFolder {
         }
     }
 
-    /// Judges the claims of the experiments that both sides have and whose results differ. Where manifest and bits
-    /// are the same, so are the verdicts: `side` takes the claims of the other side, or an empty list if the other side
-    /// has not judged them. If the other side is a results folder too, its own call then takes this list, so that no
-    /// claim of the experiment is a change.
+    /// Judges the claims of the experiments that both sides have and whose results or planned looks differ. Where
+    /// manifest, looks and bits are the same, so are the verdicts: `side` takes the claims of the other side, or an
+    /// empty list if the other side has not judged them. If the other side is a results folder too, its own call then
+    /// takes this list, so that no claim of the experiment is a change.
     pub fn judge(&self, side: &mut Side, other: &Side) {
         side.experiments.par_iter_mut().for_each(|(name, record)| {
             let Some(theirs) = other.experiments.get(name) else { return };
@@ -287,14 +311,40 @@ fn damaged(error: &Error) -> SideRuns {
     SideRuns::Damaged(format!("{file} {}", error.message))
 }
 
-/// Whether an experiment has the same manifest on both sides and the same bits in every cell. A cell without results on
-/// either side makes it false.
+/// Whether an experiment has the same manifest and the same planned looks on both sides, and the same bits in every
+/// cell. A cell without results on either side makes it false. The looks decide at which level claims are judged, and
+/// on which replicates.
 fn has_same_results(a: &SideExperiment, b: &SideExperiment) -> bool {
-    if a.manifest != b.manifest || a.cells.len() != b.cells.len() {
+    if a.manifest != b.manifest || a.looks != b.looks || a.cells.len() != b.cells.len() {
         return false;
     }
     a.cells.iter().all(|(id, cell)| {
         // Cells without results may differ once they have some.
         cell.digest().is_some() && b.cells.get(id).is_some_and(|c| c.digest() == cell.digest())
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use exactfed_runner::trace::TraceDigest;
+
+    #[test]
+    fn other_looks_at_the_same_bits_may_have_other_verdicts() {
+        let runs = SideRuns::done(TraceDigest::of("a"), []);
+        let cell = SideCell { runs, ..SideCell::new("FedAvg", []) };
+        let judged = |looks: Option<Looks>| SideExperiment {
+            manifest: "m".into(),
+            looks,
+            cells: [(CellId::of("x"), cell.clone())].into(),
+            ..SideExperiment::default()
+        };
+        let looks =
+            [None, Some(Looks { first: 10, most: 40 }), Some(Looks { first: 10, most: 80 })];
+        for (i, a) in looks.into_iter().enumerate() {
+            for (j, b) in looks.into_iter().enumerate() {
+                assert_eq!(has_same_results(&judged(a), &judged(b)), i == j, "{a:?}, {b:?}");
+            }
+        }
+    }
 }

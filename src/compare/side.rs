@@ -2,6 +2,7 @@
 
 use super::claims::SideClaim;
 use crate::evidence::family::family;
+use crate::stats::looks::Looks;
 use exactfed_runner::manifest::{Quantity, Record};
 use exactfed_runner::plan::{CellId, Settings, Shapes};
 use exactfed_runner::trace::TraceDigest;
@@ -34,6 +35,9 @@ pub struct SideExperiment {
     pub seed: u64,
     /// Hash of its manifest's text and `--set`s; empty if not known.
     pub manifest: String,
+    /// The looks that were planned for its cells, at which its claims are judged; `None` if none were, if it has no
+    /// claims, or if a report of an earlier release does not say them.
+    pub looks: Option<Looks>,
     /// The cells of the experiment by id, also those without results.
     pub cells: BTreeMap<CellId, SideCell>,
     /// Its claims; `None` if they were not judged.

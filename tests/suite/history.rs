@@ -15,7 +15,9 @@ fn commit(bench: &Bench, digest: &str, verdict: Verdict, [estimate, low, high]: 
     let cell = SideCell { runs, ..SideCell::new("FedAvg", [("seed", "7")]) };
     let cells = [(CellId::of("x"), cell)].into();
     let claims = Some(vec![claim]);
-    let of = SideExperiment { schema: SCHEMA, seed: 7, manifest: "m".into(), cells, claims };
+    let looks = None;
+    let manifest = "m".into();
+    let of = SideExperiment { schema: SCHEMA, seed: 7, manifest, looks, cells, claims };
     let write = |(file, text)| bench.write(&format!("reports/small/{file}"), text);
     record::files(&of, || of.cells.clone().into_iter()).into_iter().for_each(write);
     git(bench, &["add", "."]).expect(0);

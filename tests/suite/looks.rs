@@ -323,6 +323,36 @@ fn merged_results_have_the_looks_of_both() {
     bench.damage("results/m/looks.toml");
     bench.run(&["verify", "--quiet"]).expect(4).prints("looks.toml: is not as it was written");
     bench.run(&["report", "--quiet"]).expect(2).warns("looks.toml: is not as it was written");
+    let diff = bench.run(&["diff", "results", "merged"]).expect(2);
+    diff.warns("looks.toml: is not as it was written");
+}
+
+/// The verdicts of planned looks are not those of one look at the same runs: `diff` judges both.
+#[test]
+fn a_diff_judges_the_same_runs_at_other_looks() {
+    let bench = bench_of(&open_claim());
+    bench.decide(&["--max-replicates", "20"]);
+    bench.compute(&["m.toml", "--replicates", "20", "--out", "once"]);
+    let verdicts = |folder: &str| {
+        bench.run(&["report", folder, "--quiet"]);
+        let record: toml::Table = bench.read("reports/m/record.toml").parse().unwrap();
+        (record.get("looks").cloned(), bench.verdicts())
+    };
+    let (looks, at_looks) = verdicts("results");
+    let looks = looks.expect("the report says which looks were planned");
+    assert_eq!(looks["first"].as_integer(), Some(10));
+    assert_eq!(looks["most"].as_integer(), Some(20));
+    let (none, at_once) = verdicts("once");
+    assert_eq!(none, None);
+    // The pages are of `once` now.
+    for sides in [["results", "once"], ["results", "reports"]] {
+        let arguments =
+            [&["diff"], &sides[..], &["--format", "json", "--fail-on", "none"]].concat();
+        let diff: serde_json::Value = serde_json::from_str(&bench.run(&arguments).out).unwrap();
+        let changed = diff["claims"].as_array().unwrap().len();
+        let wanted = at_looks.iter().zip(&at_once).filter(|(a, b)| a != b).count();
+        assert_eq!(changed, wanted, "{sides:?}: {at_looks:?} and {at_once:?}, {diff}");
+    }
 }
 
 /// The command and what it prints in the documentation are those of the program.

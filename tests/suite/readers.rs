@@ -186,8 +186,8 @@ fn a_record_comes_back_whatever_the_texts() {
         };
         let cells = cells.into_iter().map(|(id, cell)| (CellId::of(&id), of(cell))).collect();
         let schema = compare::SCHEMA;
-        let all =
-            SideExperiment { schema, seed: 7, manifest: "m".into(), cells, claims: Some(vec![]) };
+        let (manifest, looks, claims) = ("m".into(), None, Some(vec![]));
+        let all = SideExperiment { schema, seed: 7, manifest, looks, cells, claims };
         let [(_, shared), (_, finals)] = record::files(&all, || all.cells.clone().into_iter());
         let again = record::read(Some(&shared), &finals);
         prop_assert_eq!(again.map_err(|w| TestCaseError::fail(format!("{w:?}")))?, all);
@@ -261,6 +261,7 @@ fn side() -> impl Strategy<Value = Side> {
         schema,
         seed,
         manifest: String::new(),
+        looks: None,
         cells: cells
             .into_iter()
             .map(|(id, (label, settings, runs))| {

@@ -2,6 +2,7 @@
 //! the hash that connects them.
 
 use super::super::claims::SideClaim;
+use crate::stats::looks::Looks;
 use exactfed_runner::files::sha256;
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
@@ -44,6 +45,9 @@ pub struct RecordFile {
     pub manifest: String,
     /// Hash of [`FINALS`].
     pub finals: String,
+    /// The looks that were planned for the cells, if any were.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub looks: Option<Looks>,
     /// The settings that all cells share, by path.
     #[serde(default)]
     pub settings: BTreeMap<String, String>,

@@ -82,6 +82,7 @@ pub fn read(record: Option<&str>, finals: &str) -> Result<SideExperiment, Record
         schema: SCHEMA,
         seed: file.seed,
         manifest: file.manifest,
+        looks: file.looks,
         cells,
         claims: Some(file.claim),
     })

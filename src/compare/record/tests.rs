@@ -3,6 +3,7 @@
 use super::super::claims::SideClaim;
 use super::super::side::{OmittedRuns, SCHEMA, SideCell, SideExperiment, SideRuns, id_of};
 use super::{MOST_KEPT, RecordError, files, hash, read};
+use crate::stats::looks::Looks;
 use crate::stats::verdict::Verdict;
 use exactfed_runner::trace::TraceDigest;
 
@@ -38,6 +39,7 @@ fn record() -> SideExperiment {
         schema: SCHEMA,
         seed: 7,
         manifest: "hash".into(),
+        looks: None,
         cells: cells.map(|(name, cell)| (id_of(name), cell)).into(),
         claims: Some(vec![claim]),
     }
@@ -50,6 +52,18 @@ fn every_bit_comes_back() {
     assert!(toml.contains("seed = \"7\""), "{toml}");
     assert_eq!(read(Some(&toml), &finals), Ok(record()));
     assert_eq!(read(Some(&toml), &finals.replace('\n', "\r\n")), Ok(record()));
+}
+
+/// Planned looks are recorded where there are any, so that other reports keep their text.
+#[test]
+fn planned_looks_come_back() {
+    let [(_, without), _] = files(&record(), || record().cells.into_iter());
+    assert!(!without.contains("looks"), "{without}");
+    let looks = Some(Looks { first: 10, most: 40 });
+    let planned = SideExperiment { looks, ..record() };
+    let [(_, toml), (_, finals)] = files(&planned, || record().cells.into_iter());
+    assert!(toml.contains("[looks]\nfirst = 10\nmost = 40\n"), "{toml}");
+    assert_eq!(read(Some(&toml), &finals), Ok(planned));
 }
 
 /// Reports of the first schema have the final errors of all runs and no counts of runs. They are read as the same

@@ -43,6 +43,7 @@ pub fn write<C: Iterator<Item = (CellId, SideCell)>>(
         seed: record.seed,
         manifest: record.manifest.clone(),
         finals,
+        looks: record.looks,
         settings: shared.map(|(path, value)| (path.to_owned(), value.to_string())).collect(),
         claim: record.claims.clone().unwrap_or_default(),
     };

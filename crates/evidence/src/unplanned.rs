@@ -23,9 +23,11 @@ pub struct UnplannedCells {
     /// Other numbers of replicates of cells that differ in nothing else from the cells of the page,
     /// except the numbers of looks that were planned.
     pub replicates: BTreeSet<u64>,
-    /// The seeds of cells that differ from the cells of the page in the seed, or in the seed of the noise (which then
-    /// is listed), and perhaps in the number of replicates.
-    pub seeds: BTreeSet<i64>,
+    /// The seeds of the cells of the page, if there are other cells.
+    pub own_seeds: Seeds,
+    /// The seeds of cells that differ from the cells of the page in the seed, in the seed of the noise or in both, and
+    /// perhaps in the number of replicates.
+    pub seeds: BTreeSet<Seeds>,
     /// The number of cells of other settings.
     pub others: usize,
     /// The seed of the noise of the page's cells, if their looks are the only ones that were planned: see
@@ -63,16 +65,14 @@ pub fn find(plan: &Plan, results: &dyn Results) -> Result<UnplannedCells, Error>
     let runs: Vec<_> =
         ids.par_iter().map(|id| results.settings(name, id).ok().map(RunSettings::new)).collect();
     let recorded = results.planned_looks(name)?;
-    let mut other_seeds: BTreeSet<Seeds> = BTreeSet::new();
+    found.own_seeds = seeds;
     for run in runs {
         match run.filter(|run| same.contains(&run.rest)) {
             Some(run) if run.seeds == seeds => {
                 found.replicates.insert(run.replicates);
             }
             Some(run) => {
-                let Seeds { seed, noise_seed } = run.seeds;
-                found.seeds.insert(if seed == seeds.seed { noise_seed } else { seed });
-                other_seeds.insert(run.seeds);
+                found.seeds.insert(run.seeds);
             }
             None => found.others += 1,
         }
@@ -81,7 +81,7 @@ pub fn find(plan: &Plan, results: &dyn Results) -> Result<UnplannedCells, Error>
     // planned look, the verdicts of the looks before have been seen.
     if let Some(looks) = at_look(plan, &recorded) {
         found.replicates.retain(|replicates| looks.until(*replicates).is_none());
-        let is_only_plan = is_only_plan(plan, &recorded, &other_seeds);
+        let is_only_plan = is_only_plan(plan, &recorded, &found.seeds);
         found.confirmed_with = is_only_plan.then_some(seeds.noise_seed);
     }
     for PlannedLooks { looks, cells, .. } in recorded {
@@ -158,7 +158,7 @@ impl UnplannedCells {
     /// The warning that replicates were added after verdicts had been seen, if they were.
     fn added(&self) -> Option<String> {
         let last = self.seen.last()?;
-        let seen = first_values(&self.seen);
+        let seen = first_values(self.seen.iter());
         Some(format!(
             "Replicates were added, from {last} to {}, after verdicts had been seen (at {seen}). The level of the verdicts on this page does not account for that (optional stopping); with another noise-seed, exactfed run --until-decided adds replicates at a level that does.",
             self.shown
@@ -173,7 +173,11 @@ impl UnplannedCells {
         }
         let replicates = (!self.replicates.is_empty()).then(|| {
             let number = self.replicates.len();
-            further_sets(number, "other numbers of replicates:", &first_values(&self.replicates))
+            further_sets(
+                number,
+                "other numbers of replicates:",
+                &first_values(self.replicates.iter()),
+            )
         });
         let seeds = (!self.seeds.is_empty()).then(|| self.sets_of_other_seeds());
         let sets: Vec<String> = replicates.into_iter().chain(seeds).collect();
@@ -183,10 +187,26 @@ impl UnplannedCells {
         ))
     }
 
-    /// How many sets of the page's cells with other seeds there are, and their seeds, in words.
+    /// How many sets of the page's cells with other seeds there are, and their seeds, in words. The seed of the noise
+    /// is named, and after it the seed of the instance if the page has another one. One number is enough where both
+    /// seeds are the same and no other set has this noise.
     fn sets_of_other_seeds(&self) -> String {
-        let noun = if self.seeds.len() == 1 { "seed" } else { "seeds" };
-        further_sets(self.seeds.len(), &format!("the noise of {noun}"), &first_values(&self.seeds))
+        let mut sets: Vec<&Seeds> = self.seeds.iter().collect();
+        sets.sort_by_key(|set| (set.noise_seed, set.seed));
+        let number = sets.len();
+        let noun = if number == 1 { "seed" } else { "seeds" };
+        let in_words = |set: &&Seeds| {
+            let Seeds { seed, noise_seed } = **set;
+            let with_this_noise = self.seeds.iter().filter(|other| other.noise_seed == noise_seed);
+            let is_clear = seed == noise_seed && with_this_noise.count() == 1;
+            if seed == self.own_seeds.seed || is_clear {
+                noise_seed.to_string()
+            } else {
+                format!("{noise_seed} (with seed = {seed})")
+            }
+        };
+        let listed = first_values(sets.iter().map(in_words));
+        further_sets(number, &format!("the noise of {noun}"), &listed)
     }
 
     /// A sentence that says on which noise the verdicts rest, if the results contain the same cells with other seeds
@@ -227,9 +247,59 @@ fn further_sets(number: usize, what: &str, each: &str) -> String {
 /// The most values that a sentence lists.
 const LISTED: usize = 40;
 
-/// The first values of a set, in increasing order, and `…` for the rest.
-fn first_values<T: ToString>(values: &BTreeSet<T>) -> String {
+/// The first values of a list, in its order, and `…` for the rest.
+fn first_values<T: ToString>(values: impl ExactSizeIterator<Item = T>) -> String {
     let more = (values.len() > LISTED).then(|| "…".to_owned());
-    let listed = values.iter().take(LISTED).map(ToString::to_string);
+    let listed = values.take(LISTED).map(|value| value.to_string());
     listed.chain(more).collect::<Vec<_>>().join(", ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The warning of a page with these seeds (of the instance, of the noise) on sets with others.
+    fn warning(own: (i64, i64), others: &[(i64, i64)]) -> String {
+        let seeds = |(seed, noise_seed): (i64, i64)| Seeds { seed, noise_seed };
+        let others = others.iter().map(|pair| seeds(*pair)).collect();
+        UnplannedCells { own_seeds: seeds(own), seeds: others, ..UnplannedCells::default() }
+            .warning()
+    }
+
+    #[test]
+    fn sets_of_other_seeds_are_counted_by_both_seeds() {
+        for (own, others, wanted) in [
+            (
+                (1, 1),
+                &[(1, 8), (9, 9)][..],
+                "2 further sets of these cells with the noise of seeds 8, 9.",
+            ),
+            ((1, 2), &[(1, 1)][..], "1 further set of these cells with the noise of seed 1."),
+            (
+                (1, 1),
+                &[(9, 5), (9, 7)][..],
+                "2 further sets of these cells with the noise of seeds 5 (with seed = 9), 7 (with seed = 9).",
+            ),
+            (
+                (1, 1),
+                &[(2, 2), (1, 2)][..],
+                "2 further sets of these cells with the noise of seeds 2, 2 (with seed = 2).",
+            ),
+            (
+                (1, 2),
+                &[(3, 2)][..],
+                "1 further set of these cells with the noise of seed 2 (with seed = 3).",
+            ),
+        ] {
+            let text = warning(own, others);
+            assert!(text.starts_with(&format!("The results contain {wanted}")), "{text}");
+        }
+    }
+
+    #[test]
+    fn long_lists_end_with_dots() {
+        let others: Vec<(i64, i64)> = (2..60).map(|seed| (seed, seed)).collect();
+        let text = warning((1, 1), &others);
+        assert!(text.contains("58 further sets") && text.contains(" 41, …."), "{text}");
+    }
 }

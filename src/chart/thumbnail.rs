@@ -220,11 +220,7 @@ impl Extent {
 /// of Ramer, Douglas and Peucker. Both ends are kept.
 fn simplified(line: &[(f64, f64)], tolerance: f64) -> Vec<(f64, f64)> {
     let [first, inside @ .., last] = line else { return line.to_vec() };
-    let dx = last.0 - first.0;
-    let dy = last.1 - first.1;
-    let long = libm::hypot(dx, dy).max(1e-9);
-    let distance = |p: &(f64, f64)| ((p.0 - first.0) * dy - (p.1 - first.1) * dx).abs() / long;
-    let distances = inside.iter().map(distance).enumerate();
+    let distances = inside.iter().map(|point| distance(*point, *first, *last)).enumerate();
     match distances.max_by(|a, b| a.1.total_cmp(&b.1)) {
         Some((place, distance)) if distance > tolerance => {
             let farthest = place + 1;
@@ -235,6 +231,21 @@ fn simplified(line: &[(f64, f64)], tolerance: f64) -> Vec<(f64, f64)> {
             kept
         }
         _ => vec![*first, *last],
+    }
+}
+
+/// The distance of a point from the line between two ends: from the nearer end where the point lies beyond it, as it
+/// does next to a steep line.
+fn distance(point: (f64, f64), first: (f64, f64), last: (f64, f64)) -> f64 {
+    let dx = last.0 - first.0;
+    let dy = last.1 - first.1;
+    let [from_first, from_last] = [first, last].map(|end| (point.0 - end.0, point.1 - end.1));
+    if from_first.0 * dx + from_first.1 * dy <= 0.0 {
+        libm::hypot(from_first.0, from_first.1)
+    } else if from_last.0 * dx + from_last.1 * dy >= 0.0 {
+        libm::hypot(from_last.0, from_last.1)
+    } else {
+        (from_first.0 * dy - from_first.1 * dx).abs() / libm::hypot(dx, dy)
     }
 }
 
@@ -334,6 +345,19 @@ mod tests {
         }
         assert!(lengths[0] < 60 && lengths.is_sorted_by(|a, b| a > b), "{lengths:?}");
         assert_eq!(simplified(&wave[..1], 1.0), wave[..1]);
+    }
+
+    #[test]
+    fn a_simplified_line_keeps_dips_next_to_steep_lines() {
+        // (1, −50) is 2.7 from the infinite line through the two points around it, and 50 from what is drawn of it.
+        let dip = [(0.0, 0.0), (1.0, -50.0), (2.0, 60.0), (400.0, 0.0)];
+        assert_eq!(simplified(&dip, COARSE), dip);
+        let there_and_back = [(0.0, 0.0), (0.0, 20.0), (0.0, 0.0)];
+        assert_eq!(simplified(&there_and_back, COARSE), there_and_back);
+        assert_eq!(simplified(&[(0.0, 0.0), (0.0, 1.0), (0.0, 0.0)], COARSE).len(), 2);
+        assert_eq!(distance((5.0, 3.0), (0.0, 0.0), (10.0, 0.0)), 3.0);
+        assert_eq!(distance((-3.0, 4.0), (0.0, 0.0), (10.0, 0.0)), 5.0);
+        assert_eq!(distance((13.0, 4.0), (0.0, 0.0), (10.0, 0.0)), 5.0);
     }
 
     /// A panel of noisy curves of two families, each with a prediction.

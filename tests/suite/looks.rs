@@ -340,7 +340,7 @@ fn a_diff_judges_the_same_runs_at_other_looks() {
     };
     let (looks, at_looks) = verdicts("results");
     let looks = looks.expect("the report says which looks were planned");
-    assert_eq!(looks["first"].as_integer(), Some(10));
+    assert_eq!(looks["first"].as_integer(), Some(5));
     assert_eq!(looks["most"].as_integer(), Some(20));
     let (none, at_once) = verdicts("once");
     assert_eq!(none, None);

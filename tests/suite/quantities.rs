@@ -20,7 +20,7 @@ fn manifest(quantity: Quantity) -> String {
     let claims = claims(quantity);
     // Where the quantity is one of control variates, the first algorithm has some too, under the name of the other.
     let first = if matches!(name, "lyapunov" | "correction-sum") {
-        "[[algorithm.scaffold]]\nlabel = \"FedAvg\""
+        "[[algorithm.scaffold]]\nlabel = \"FedAvg\"\nvariates = \"option-one\""
     } else {
         "[[algorithm.fedavg]]"
     };

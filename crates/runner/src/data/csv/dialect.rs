@@ -64,42 +64,44 @@ fn has_decimals_after(value: &str, sign: char) -> bool {
 /// the sign of a comment stay as they are.
 pub fn as_blanks_alone(bytes: &[u8], comment: Option<char>) -> Vec<u8> {
     let mut out: Vec<u8> = Vec::with_capacity(bytes.len());
-    let mut place = Place::LineBegin;
+    let mut place = LinePart::LineBegin;
     for &byte in bytes {
         let is_blank = byte == b' ' || byte == b'\t';
         let ends_line = byte == b'\n' || byte == b'\r';
         place = match place {
-            Place::Comment | Place::Quotes if !(ends_line || byte == b'"') => place,
-            Place::Comment => {
+            LinePart::Comment | LinePart::Quotes if !(ends_line || byte == b'"') => place,
+            LinePart::Comment => {
                 if ends_line {
-                    Place::LineBegin
+                    LinePart::LineBegin
                 } else {
                     place
                 }
             }
-            Place::Quotes => {
+            LinePart::Quotes => {
                 if byte == b'"' {
-                    Place::Value
+                    LinePart::Value
                 } else {
                     place
                 }
             }
-            _ if ends_line => Place::LineBegin,
-            Place::LineBegin if is_blank => continue,
-            Place::LineBegin if comment.is_some_and(|sign| u32::from(byte) == u32::from(sign)) => {
-                Place::Comment
+            _ if ends_line => LinePart::LineBegin,
+            LinePart::LineBegin if is_blank => continue,
+            LinePart::LineBegin
+                if comment.is_some_and(|sign| u32::from(byte) == u32::from(sign)) =>
+            {
+                LinePart::Comment
             }
             // A blank is written before the value that follows it, so that none ends a line.
-            Place::Blank | Place::Value if is_blank => {
-                place = Place::Blank;
+            LinePart::Blank | LinePart::Value if is_blank => {
+                place = LinePart::Blank;
                 continue;
             }
-            Place::Blank => {
+            LinePart::Blank => {
                 out.push(b' ');
-                if byte == b'"' { Place::Quotes } else { Place::Value }
+                if byte == b'"' { LinePart::Quotes } else { LinePart::Value }
             }
-            Place::LineBegin if byte == b'"' => Place::Quotes,
-            Place::LineBegin | Place::Value => Place::Value,
+            LinePart::LineBegin if byte == b'"' => LinePart::Quotes,
+            LinePart::LineBegin | LinePart::Value => LinePart::Value,
         };
         out.push(byte);
     }
@@ -108,7 +110,7 @@ pub fn as_blanks_alone(bytes: &[u8], comment: Option<char>) -> Vec<u8> {
 
 /// Where a byte of a text is whose values are separated by blanks.
 #[derive(Clone, Copy)]
-enum Place {
+enum LinePart {
     /// Before the first value of a line.
     LineBegin,
     /// In a line that is no record.

@@ -376,6 +376,7 @@ mod tests {
     const PROBLEM: &str = r#"
 title = "t"
 seed = 5
+replicates = 1
 [problem.quadratic]
 dimension = 2
 clients = 2

@@ -176,10 +176,6 @@ fn arrays_of_one_axis_are_columns_in_their_order() {
 #[test]
 fn texts_that_are_wrong_are_refused() {
     for (bytes, message) in [
-        (
-            array_of("|S2", "(2,)", b"ab\0\0"),
-            "`t`: row 1: the value is missing; fill it in, or remove the record",
-        ),
         (array_of("|S2", "(2,)", b"ab\xff\xff"), "`t`: row 1 is not Unicode text"),
         (array_of("<U1", "(1,)", &[0, 0, 0, 0x80]), "`t`: row 0 is not Unicode text"),
         (array_of("<U1", "(9999999999,)", &[b'a', 0, 0, 0]), "which it does not hold"),
@@ -189,6 +185,16 @@ fn texts_that_are_wrong_are_refused() {
         let said = read(npz(&[("t.npy", bytes)])).unwrap_err().to_string();
         assert!(said.contains(message), "{said}");
     }
+}
+
+#[test]
+fn values_of_columns_may_be_missing_or_of_other_types() {
+    let texts = array_of("|S2", "(2,)", b"ab\0\0");
+    let days = array_of("<M8[D]", "(2,)", &[0; 16]);
+    let archive = npz(&[("t.npy", texts), ("day.npy", days)]);
+    let Ok(Contents::Table(columns)) = read(archive) else { panic!() };
+    assert_eq!(columns[0].1.missing(), [false, true]);
+    assert_eq!(columns[1].1, Column::Unread { kind: "datetime64".into(), rows: 2 });
 }
 
 #[test]

@@ -359,6 +359,8 @@ mod tests {
         let manifest = r#"
 title = "t"
 seed = 5
+replicates = 1
+start.zero = true
 problem.quadratic = { dimension = 2, clients = 3, spectrum = { from = 0.5, to = 1.0 }, noise = 0.1 }
 budget.rounds = 1
 record.every = 1

@@ -123,10 +123,11 @@ def test_negative_numbers_and_the_ends_of_types_are_what_they_are(tmp_path):
 )
 def test_whole_numbers_beyond_double_precision_are_those_of_csv(tmp_path, beyond, kind):
     two = [beyond, 5] * (N // 2)
-    for columns in ({"a": two}, {"label": two}):
-        found = said(tmp_path, **{key: pa.array(all, kind) for key, all in columns.items()})
-        assert found == said_of_csv(tmp_path, **columns)
-        assert found.startswith("["), found
+    # A feature of such numbers is read too, although it is too large for an optimum.
+    for key, begin in (("a", "error: `l2`: the optimum"), ("label", "[")):
+        found = said(tmp_path, **{key: pa.array(two, kind)})
+        assert found == said_of_csv(tmp_path, **{key: two})
+        assert found.startswith(begin), found
     # Neighbours that double precision does not tell apart are two classes.
     neighbours = [beyond, beyond - 1] * (N // 2)
     found = said(tmp_path, label=pa.array(neighbours, kind))

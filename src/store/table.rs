@@ -438,7 +438,7 @@ mod tests {
         assert_eq!(number_of(5, 3), "0.005");
         assert_eq!(number_of(7, 0), "7");
         assert_eq!(number_of(0, 2), "0");
-        assert_eq!(number_of(9_007_199_254_740_993_00, 2), "9007199254740993");
+        assert_eq!(number_of(900_719_925_474_099_300, 2), "9007199254740993");
     }
 
     #[test]

@@ -17,7 +17,7 @@ mod sanity;
 mod timing;
 mod work;
 
-use crate::panics::{caught, lock};
+use crate::panics::{Panicked, caught, lock};
 use crate::plan::Cell;
 use crate::trace::{Outcome, Trace};
 pub use attempt::StartRun;
@@ -203,6 +203,16 @@ struct Queue<'a> {
     failed: Mutex<Vec<Failed<'a>>>,
 }
 
+/// What is said of a panic in these runs of a task, for this reason: the run that panicked is known if it is the only
+/// one.
+fn text_of_panic(runs: &Range<u64>, reason: &Panicked) -> String {
+    if runs.end - runs.start == 1 {
+        format!("replicate {}: {reason}", runs.start)
+    } else {
+        format!("one of replicates {runs:?}: {reason}")
+    }
+}
+
 impl<'a> Queue<'a> {
     /// The queue of all tasks of these cells.
     fn new(cells: &'a [Prepared<'a>]) -> Self {
@@ -267,10 +277,7 @@ impl<'a> Queue<'a> {
             Ok(Err(Stopped::Failed(run, reason))) => {
                 Err((run, format!("replicate {run}: {reason}")))
             }
-            Err(reason) if count == 1 => {
-                Err((runs.start, format!("replicate {}: {reason}", runs.start)))
-            }
-            Err(reason) => Err((runs.start, format!("one of replicates {runs:?}: {reason}"))),
+            Err(reason) => Err((runs.start, text_of_panic(&runs, &reason))),
         };
         let mut slot = lock(&self.progress[place]);
         let progress = slot.as_mut()?;

@@ -134,20 +134,9 @@ impl<'a> Starter<'a> {
         let is_drawn = self.test || column.is_none();
         let label = Some(records.label.as_str()).filter(|label| !matches!(*label, "" | "label"));
         let features: Vec<String> = self.features.iter().map(|name| quoted(name)).collect();
-        let categorical: Vec<String> = records
-            .table
-            .categorical
-            .iter()
-            .filter(|name| self.features.contains(name))
-            .map(|name| quoted(name))
-            .collect();
+        let categorical = self.categorical_features();
         let clients = parts.map(|parts| parts.to_string());
-        let mut metrics = vec!["train-loss"];
-        metrics.extend(self.test.then_some("test-loss"));
-        metrics.extend(self.classes.then_some("accuracy"));
-        metrics.extend((self.classes && self.test).then_some("test-accuracy"));
-        // The last one is drawn too.
-        metrics.extend((!self.classes).then_some("suboptimality"));
+        let metrics = self.metrics();
         let loss = if self.test { "test-loss" } else { "train-loss" };
         // Tuned step sizes are from a tenth of the safe one to thirty times as large, where some diverge.
         let low = one_digit(self.step_size / 10.0);
@@ -188,6 +177,22 @@ impl<'a> Starter<'a> {
         ];
         let rest = if tuned { include_str!("tuned.txt") } else { include_str!("fixed.txt") };
         fill_template(&[include_str!("dataset.txt"), rest].concat(), &values)
+    }
+
+    /// The metrics that the manifest records, of which a figure draws the last.
+    fn metrics(&self) -> Vec<&'static str> {
+        let mut metrics = vec!["train-loss"];
+        metrics.extend(self.test.then_some("test-loss"));
+        metrics.extend(self.classes.then_some("accuracy"));
+        metrics.extend((self.classes && self.test).then_some("test-accuracy"));
+        metrics.extend((!self.classes).then_some("suboptimality"));
+        metrics
+    }
+
+    /// The names of the features that are categories, as TOML writes them.
+    fn categorical_features(&self) -> Vec<String> {
+        let all = self.records.table.categorical.iter();
+        all.filter(|name| self.features.contains(name)).map(|name| quoted(name)).collect()
     }
 }
 

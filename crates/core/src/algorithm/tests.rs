@@ -79,7 +79,7 @@ fn richardson_romberg_pays_for_all_runs() {
     }
 }
 
-/// The price of a round by which frontiers count is what a round of a run costs, in the mean over all clients, and at the
+/// The price of a round by which frontiers count is what a round of a run costs, on average over all clients, and at the
 /// slowest client that takes part.
 #[test]
 fn the_price_of_a_round_is_its_cost() {

@@ -138,6 +138,11 @@ pub fn is_csv(path: &str) -> bool {
     ["csv", "tsv"].contains(&extension(path).as_str())
 }
 
+/// The separator of a CSV file of this name, if no key states another.
+pub fn usual_separator(path: &str) -> char {
+    if extension(path) == "tsv" { '\t' } else { ',' }
+}
+
 /// Whether a file of this name has LIBSVM's format, whose features are stored sparsely.
 pub fn is_libsvm(path: &str) -> bool {
     ["libsvm", "svm", "txt"].contains(&extension(path).as_str())

@@ -15,6 +15,16 @@ pub(crate) fn is_unit(value: &f64) -> bool {
     *value == unit()
 }
 
+/// The default of switches that are on.
+pub(crate) fn yes() -> bool {
+    true
+}
+
+/// Whether a switch is on, its default, which is not serialised.
+pub(crate) fn is_yes(value: &bool) -> bool {
+    *value == yes()
+}
+
 /// Whether a setting is the default of its type, which is not serialised.
 pub(crate) fn is_default<T: Default + PartialEq>(value: &T) -> bool {
     *value == T::default()

@@ -4,10 +4,11 @@ pub mod dialect;
 
 use super::ContentError;
 use csv::{Position, StringRecord};
-use dialect::{as_blanks_alone, detected, plain_number};
+use dialect::{detected, plain_number, separable};
 use exactfed_core::problem::arrays::{Column, Contents, CsvDialect, sanitised};
 use exactfed_core::problem::column::{exact_text, is_long, is_mark, number};
 use exactfed_core::words::count;
+use std::borrow::Cow;
 
 /// The most columns of a file: more than there may be features, since some columns are not used.
 const MOST_COLUMNS: usize = 20_000;
@@ -36,10 +37,7 @@ pub fn read(bytes: &[u8], dialect: CsvDialect) -> Result<Contents, ContentError>
 
 /// [`read`] without a guess at how the file may be written.
 fn read_as(bytes: &[u8], dialect: CsvDialect) -> Result<Contents, ContentError> {
-    // Blanks are made single, so that each is a separator.
-    let of_blanks =
-        (dialect.separator == Some(' ')).then(|| as_blanks_alone(bytes, dialect.comment));
-    let bytes = of_blanks.as_deref().unwrap_or(bytes);
+    let bytes = &*separable(bytes, dialect);
     // The file is read twice: what a column holds is known at its end, and texts take far more room than numbers.
     let mut columns = survey_columns(bytes, dialect)?;
     let mut reader = reader(bytes, dialect);
@@ -47,8 +45,8 @@ fn read_as(bytes: &[u8], dialect: CsvDialect) -> Result<Contents, ContentError> 
         let record = record.map_err(|e| content_error(&e))?;
         for ((_, column), value) in columns.iter_mut().zip(&record) {
             match column {
-                Column::Numbers(all) => all.push(number(&plain_number(value, dialect))),
-                Column::LongNumbers(all) => all.push(exact_text(&plain_number(value, dialect))),
+                Column::Numbers(all) => all.push(number(&number_text(value, dialect))),
+                Column::LongNumbers(all) => all.push(exact_text(&number_text(value, dialect))),
                 Column::Text(all) => all.push(value.to_owned()),
                 // A CSV file has no values of other types.
                 Column::Unread { .. } => {}
@@ -56,6 +54,11 @@ fn read_as(bytes: &[u8], dialect: CsvDialect) -> Result<Contents, ContentError> 
         }
     }
     Ok(Contents::Table(columns))
+}
+
+/// The text of a value of a column of numbers, whose values are numbers or empty.
+fn number_text(value: &str, dialect: CsvDialect) -> Cow<'_, str> {
+    plain_number(value, dialect).unwrap_or_default()
 }
 
 /// A reader of the records after the header line, if there is one, whose fields are trimmed. Of separators other than
@@ -91,7 +94,7 @@ fn survey_columns(
     let mut record = StringRecord::new();
     while reader.read_record(&mut record).map_err(|e| content_error(&e))? {
         for ((column, value), head) in found.iter_mut().zip(&record).zip(&heads) {
-            column.add_value(value, &plain_number(value, dialect), head);
+            column.add_value(value, plain_number(value, dialect).as_deref(), head);
         }
     }
     if !dialect.is_without_header {
@@ -121,9 +124,10 @@ struct ColumnSurvey {
 
 impl ColumnSurvey {
     /// Takes in one more value of the column whose head is `head`; `plain` is the value as [`plain_number`] has it.
-    fn add_value(&mut self, value: &str, plain: &str, head: &str) {
-        self.has_text = self.has_text || !(value.is_empty() || plain.parse::<f64>().is_ok());
-        self.has_long = self.has_long || is_long(plain);
+    fn add_value(&mut self, value: &str, plain: Option<&str>, head: &str) {
+        let is_number = plain.is_some_and(|plain| plain.parse::<f64>().is_ok());
+        self.has_text = self.has_text || !(value.is_empty() || is_number);
+        self.has_long = self.has_long || plain.is_some_and(is_long);
         self.has_head = self.has_head || value == head;
     }
 

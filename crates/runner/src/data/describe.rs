@@ -2,12 +2,15 @@
 //!
 //! *Invariant*: the manifest runs as it is printed, for records that the problem takes.
 
+mod clients;
 mod error;
 mod features;
 mod starter;
 mod table;
 
 use super::{DataError, TableReader};
+pub use clients::ClientWish;
+use clients::{RecordClients, clients_of_arrays};
 pub use error::{DescribeError, RecordsError, StarterError};
 use exactfed_core::linalg::Matrix;
 use exactfed_core::problem::arrays::{Array, Column, Contents, CsvDialect, DataFile, sanitised};
@@ -30,36 +33,6 @@ const MOST_NAMED: usize = 12;
 /// The names by which a column is taken to be that of the labels, where the user names none, in the order of
 /// preference.
 const LABELS: [&str; 7] = ["label", "target", "class", "outcome", "response", "y", "diagnosis"];
-/// The words of names by which columns, and arrays, are taken to say which client holds each record. A plural counts
-/// as the word, and a number or "id" after it is left out.
-const CLIENTS: [&str; 25] = [
-    "client",
-    "user",
-    "site",
-    "hospital",
-    "clinic",
-    "ward",
-    "institution",
-    "inst",
-    "centre",
-    "center",
-    "device",
-    "sensor",
-    "station",
-    "school",
-    "university",
-    "company",
-    "firm",
-    "bank",
-    "branch",
-    "store",
-    "shop",
-    "farm",
-    "country",
-    "region",
-    "district",
-];
-
 /// What a user says of a file that is described.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Wishes<'a> {
@@ -71,15 +44,6 @@ pub struct Wishes<'a> {
     pub tune: bool,
     /// Whether the first line of a CSV file is a record.
     pub is_without_header: bool,
-}
-
-/// What the clients are, as a user says.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ClientWish<'a> {
-    /// One client for each value of this column.
-    Column(&'a str),
-    /// As many parts of the shuffled records.
-    Number(usize),
 }
 
 /// What a data file holds, in words for a user who wants to run algorithms on it.
@@ -101,21 +65,6 @@ struct FileRecords<'a> {
     clients: RecordClients,
     /// What else a table has.
     table: TableNotes,
-}
-
-/// What the clients are that hold the records of a file.
-enum RecordClients {
-    /// The values of a column or an array.
-    Column {
-        /// Its name.
-        name: String,
-        /// How many different values it has.
-        values: usize,
-        /// The number of the records of the client that has the fewest.
-        fewest: usize,
-    },
-    /// Parts of the shuffled records: as many as the user wants or, for `None`, as the number of records suggests.
-    Parts(Option<usize>),
 }
 
 /// What a table has beside features, labels and clients.
@@ -200,36 +149,6 @@ fn shapes(arrays: &BTreeMap<String, Array>) -> String {
     all.join(", ")
 }
 
-/// What the clients of `rows` records are whose labels and further values are in these arrays: as the user wishes or,
-/// without a wish, the values of the first array, in the order of names, whose name says so.
-///
-/// # Errors
-/// If no array of one value for each record has the name that the user wishes.
-fn clients_of_arrays(
-    arrays: &BTreeMap<String, Array>,
-    rows: usize,
-    wanted: Option<ClientWish<'_>>,
-) -> Result<RecordClients, RecordsError> {
-    let fits = |array: &Array| array.shape == [rows];
-    let found = match wanted {
-        Some(ClientWish::Number(parts)) => return Ok(RecordClients::Parts(Some(parts))),
-        Some(ClientWish::Column(_)) if arrays.is_empty() => {
-            return Err(RecordsError::NoNamedColumns("--clients"));
-        }
-        Some(ClientWish::Column(name)) => match arrays.get_key_value(name) {
-            Some((name, array)) if fits(array) => Some((name, array)),
-            _ => return Err(RecordsError::NoClientArray { arrays: shapes(arrays) }),
-        },
-        None => {
-            arrays.iter().find(|(name, array)| fits(array) && *name != "y" && may_be_clients(name))
-        }
-    };
-    Ok(match found {
-        Some((name, array)) => RecordClients::of_column(name, &Column::Numbers(array.data.clone())),
-        None => RecordClients::Parts(None),
-    })
-}
-
 /// The records of a file without named columns: sparse rows, or arrays.
 fn of_arrays(
     features: FeatureRows<'_>,
@@ -296,32 +215,6 @@ fn seen(
     let contents = super::read(&file, bytes, tables)
         .map_err(|error| DataError::Content { path: path.to_owned(), error })?;
     Ok((file, contents))
-}
-
-/// Whether a word of the name of a column or an array says that it tells which client holds each record.
-fn may_be_clients(name: &str) -> bool {
-    let is_boundary = |c: char| !c.is_alphanumeric();
-    name.to_lowercase().split(is_boundary).any(|word| {
-        let word = word.trim_end_matches(|c: char| c.is_ascii_digit());
-        let word = word.strip_suffix("id").unwrap_or(word);
-        CLIENTS.iter().any(|one| word == *one || is_plural(word, one))
-    })
-}
-
-/// Whether a word is the plural of another one, as in sites and countries.
-fn is_plural(word: &str, one: &str) -> bool {
-    let stem_of_y = word.strip_suffix("ies");
-    word.strip_suffix('s') == Some(one)
-        || stem_of_y.is_some_and(|stem| one.strip_suffix('y') == Some(stem))
-}
-
-impl RecordClients {
-    /// The clients that are the values of this column.
-    fn of_column(name: &str, column: &Column) -> Self {
-        let counts = value_counts(column);
-        let fewest = counts.iter().map(|(_, n)| *n).min().unwrap_or(0);
-        Self::Column { name: name.to_owned(), values: counts.len(), fewest }
-    }
 }
 
 /// The distinct values in their order, each with how often it occurs. The keys sort as the numbers do, also NaN and

@@ -15,8 +15,9 @@ use crate::panics::lock;
 use exactfed_core::kernel::SparseRowsError;
 use exactfed_core::problem::arrays::{
     Contents, CsvDialect, DataFile, FileSize, Files, FilesError, TooManyFeatures, extension,
-    is_compressed, is_csv, is_libsvm,
+    is_compressed, is_csv, is_libsvm, usual_separator,
 };
+use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap};
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
@@ -265,11 +266,14 @@ impl DataFolder {
 /// How many lines and numbers a file of this name has, about, without reading it as what it is: costs and memory are
 /// estimated from that.
 fn size(path: &str, bytes: &[u8]) -> FileSize {
-    if is_compressed(path) {
-        // What cannot be unpacked is reported when the file is read.
-        return unpacked(bytes).map_or(size_of_text(path, bytes), |text| size_of_text(path, &text));
-    }
-    size_of_text(path, bytes)
+    // What cannot be unpacked is reported when the file is read.
+    let text = text_of(path, bytes).unwrap_or(Cow::Borrowed(bytes));
+    size_of_text(path, &text)
+}
+
+/// The bytes of a file of this name, unpacked if the name says that they are compressed.
+fn text_of<'b>(path: &str, bytes: &'b [u8]) -> Result<Cow<'b, [u8]>, ContentError> {
+    if is_compressed(path) { unpacked(bytes).map(Cow::Owned) } else { Ok(Cow::Borrowed(bytes)) }
 }
 
 /// [`size`] of a file that is not compressed.
@@ -361,12 +365,8 @@ pub fn read(
     tables: Option<TableReader>,
 ) -> Result<Contents, ContentError> {
     let path = &file.path;
-    let is_text = is_csv(path) || is_libsvm(path);
-    if is_text && is_compressed(path) {
-        return read_text(file, &unpacked(&bytes)?);
-    }
-    if is_text {
-        return read_text(file, &bytes);
+    if is_csv(path) || is_libsvm(path) {
+        return read_text(file, &text_of(path, &bytes)?);
     }
     match extension(path).as_str() {
         _ if is_compressed(path) => Err(ContentError::UnknownExtension),
@@ -393,19 +393,13 @@ fn with_default_separator(file: &DataFile) -> CsvDialect {
     CsvDialect { separator: Some(separator), ..file.dialect }
 }
 
-/// The separator of a CSV file of this name, if no key states another.
-fn usual_separator(path: &str) -> char {
-    if extension(path) == "tsv" { '\t' } else { ',' }
-}
-
 /// How a file of this name with these bytes seems to be written, apart from what `stated` says; what is usual is left
 /// out. The default for a file that is no CSV, or that cannot be read.
 fn detected_dialect(path: &str, bytes: &[u8], stated: CsvDialect) -> CsvDialect {
     if !is_csv(path) {
         return CsvDialect::default();
     }
-    let text =
-        if is_compressed(path) { unpacked(bytes).unwrap_or_default() } else { bytes.to_vec() };
+    let text = text_of(path, bytes).unwrap_or_default();
     let usual = usual_separator(path);
     let found = csv::dialect::detected(&text, CsvDialect { separator: Some(usual), ..stated });
     CsvDialect { separator: found.separator.filter(|separator| *separator != usual), ..found }

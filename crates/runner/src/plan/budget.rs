@@ -24,7 +24,7 @@ pub fn rounds_of_budget(
 }
 
 /// The most rounds that cost at most the communications and the gradients of a budget, by what a round of all runs of
-/// the algorithm costs in the mean; the gradients are those of the client that computes the most. `None` if the budget
+/// the algorithm costs on average; the gradients are those of the client that computes the most. `None` if the budget
 /// limits neither.
 fn affordable_rounds(
     budget: &Budget,

@@ -129,7 +129,7 @@ fn path_of_list(root: &Node, name: &str, key: &str) -> String {
 
 /// A tuned setting with the candidates of a range: its ends, and numbers of equal ratio in between, as few as keep the
 /// ratio of neighbours at most `tune.ratio`. They are whole if both ends are written as integers. The setting's own
-/// ratio, with which it is extended, is that of the candidates that are left after rounding, in the mean.
+/// ratio, with which it is extended, is that of the candidates that are left after rounding, on average.
 fn from_range(
     root: &Node,
     tune: &Tune,

@@ -92,7 +92,7 @@ impl Identity {
         self.record.rounds(self.rounds)
     }
 
-    /// The local steps of all clients that take part in one round of one run, together, in the mean where they are
+    /// The local steps of all clients that take part in one round of one run, together, on average where they are
     /// random; there are `clients` clients in all. It is the unit in which progress counts steps.
     pub fn steps_per_round(&self, clients: usize) -> u64 {
         let components = self.algorithm.components();

@@ -1,6 +1,6 @@
 //! The keys of a data file, and of the partition of its records among clients.
 
-use crate::problem::arrays::{CsvDialect, DataFile, extension, is_csv, is_libsvm};
+use crate::problem::arrays::{CsvDialect, DataFile, is_csv, is_libsvm, usual_separator};
 use crate::problem::fault::{Fault, Faults};
 use crate::rng::MAX_CLIENTS;
 use schemars::JsonSchema;
@@ -40,7 +40,10 @@ pub struct Dataset {
     pub comment: Option<char>,
     /// Whether the first line of a CSV file has the names of the columns. Without it they are called
     /// c1, c2, ….
-    #[serde(default = "yes", skip_serializing_if = "is_yes")]
+    #[serde(
+        default = "crate::problem::defaults::yes",
+        skip_serializing_if = "crate::problem::defaults::is_yes"
+    )]
     #[schemars(example = false, extend("default" = true))]
     pub header: bool,
     /// The column of the labels (CSV, Parquet, `.npz` of columns).
@@ -189,15 +192,6 @@ impl ClientWeights {
     }
 }
 
-/// The keys that say how a CSV file is written.
-const DIALECT_KEYS: [&str; 5] = [
-    "dataset.separator",
-    "dataset.decimal",
-    "dataset.thousands",
-    "dataset.comment",
-    "dataset.header",
-];
-
 /// The default name of the label column.
 fn label() -> String {
     "label".into()
@@ -208,15 +202,9 @@ pub fn is_default_label(name: &str) -> bool {
     name == label()
 }
 
-/// The default of keys that are true.
-fn yes() -> bool {
-    true
-}
-
-/// Whether a key has the default true.
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
-fn is_yes(value: &bool) -> bool {
-    *value
+/// Whether a character may separate values or begin comments: a sign that is no quote.
+fn is_plain_sign(character: char) -> bool {
+    character.is_ascii_punctuation() && character != '"'
 }
 
 /// Examples of columns for the reference of keys.
@@ -265,18 +253,15 @@ impl Dataset {
 
     /// Checks the keys that say how a CSV file is written.
     fn check_dialect(&self, faults: &mut Faults) {
-        let dialect = self.dialect();
-        if let Some((key, _)) = dialect.keys().first().filter(|_| !is_csv(&self.file.path)) {
-            let place = DIALECT_KEYS.into_iter().find(|place| place.ends_with(key));
+        let path = &self.file.path;
+        if let Some((key, _)) = self.dialect().keys().first().filter(|_| !is_csv(path)) {
             let message = "is for CSV files alone (.csv, .tsv); leave it out";
-            faults.0.push(Fault::new(place.unwrap_or("dataset.file"), message));
+            faults.0.push(Fault::new(format!("dataset.{key}"), message));
             return;
         }
-        let usual = if extension(&self.file.path) == "tsv" { '\t' } else { ',' };
-        let separator = self.separator.unwrap_or(usual);
-        let is_plain = |c: char| c.is_ascii_punctuation() && c != '"';
+        let separator = self.separator.unwrap_or_else(|| usual_separator(path));
         faults.require(
-            is_plain(separator) || separator == '\t' || separator == ' ',
+            is_plain_sign(separator) || separator == '\t' || separator == ' ',
             "dataset.separator",
             || format!("must be a sign such as \",\", \";\", \"|\", \"\\t\" or \" \", not {separator:?}"),
         );
@@ -293,7 +278,9 @@ impl Dataset {
         }
         if let Some(comment) = self.comment {
             faults.require(
-                is_plain(comment) && comment != separator && !['-', '+', '.'].contains(&comment),
+                is_plain_sign(comment)
+                    && comment != separator
+                    && !['-', '+', '.'].contains(&comment),
                 "dataset.comment",
                 || format!("must be a sign such as \"#\" that begins no value, not {comment:?}"),
             );

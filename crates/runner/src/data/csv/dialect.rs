@@ -14,23 +14,24 @@ const SEPARATORS: [char; 5] = [',', ';', '\t', '|', ' '];
 const MOST_BYTES: usize = 1 << 20;
 const MOST_LINES: usize = 1000;
 
-/// A number in the notation that all readers know, from its notation in a file: without signs between groups of
-/// digits, and with a point before its decimals. Any other text stays as it is.
-pub fn plain_number(value: &str, dialect: CsvDialect) -> Cow<'_, str> {
-    let mut plain = Cow::Borrowed(value);
-    if let Some(sign) = dialect.thousands
-        && is_grouped(value, sign, dialect.decimal.unwrap_or('.'))
-    {
-        plain = Cow::Owned(value.replace(sign, ""));
+/// A value with its number, if it is one, in the notation that all readers know, from the notation of the file: without
+/// signs between groups of digits, and with a point before its decimals. A value that is no number stays as it is.
+/// `None` if the value has a point where the file has another decimal sign: "1.5" is no number there, and would be read
+/// as one.
+pub fn plain_number(value: &str, dialect: CsvDialect) -> Option<Cow<'_, str>> {
+    let decimal = dialect.decimal.unwrap_or('.');
+    let plain = match dialect.thousands {
+        Some(sign) if is_grouped(value, sign, decimal) => Cow::Owned(value.replace(sign, "")),
+        _ => Cow::Borrowed(value),
+    };
+    if decimal == '.' {
+        return Some(plain);
     }
-    match dialect.decimal {
-        Some(sign) if sign != '.' && !plain.contains('.') && plain.matches(sign).count() == 1 => {
-            Cow::Owned(plain.replace(sign, "."))
-        }
-        // A point is then no decimal sign: "1.5" would be read as another number.
-        Some(sign) if sign != '.' && plain.contains('.') => Cow::Owned(format!("\"{plain}\"")),
-        _ => plain,
+    if plain.contains('.') {
+        return None;
     }
+    let has_one = plain.matches(decimal).count() == 1;
+    Some(if has_one { Cow::Owned(plain.replace(decimal, ".")) } else { plain })
 }
 
 /// Whether a text is a number whose digits before the decimal sign are in groups of three with `sign` between them:
@@ -38,74 +39,33 @@ pub fn plain_number(value: &str, dialect: CsvDialect) -> Cow<'_, str> {
 fn is_grouped(value: &str, sign: char, decimal: char) -> bool {
     let unsigned = value.strip_prefix(['+', '-']).unwrap_or(value);
     let (whole, fraction) = unsigned.split_once(decimal).unwrap_or((unsigned, ""));
-    let are_digits = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
-    let mut groups = whole.split(sign);
-    let first = groups.next().unwrap_or_default();
-    let others: Vec<&str> = groups.collect();
+    let Some((first, others)) = whole.split_once(sign) else { return false };
     (1..=3).contains(&first.len())
         && are_digits(first)
         && !first.starts_with('0')
-        && !others.is_empty()
-        && others.iter().all(|group| group.len() == 3 && are_digits(group))
+        && others.split(sign).all(|group| group.len() == 3 && are_digits(group))
         && are_digits(fraction)
 }
 
 /// Whether a text is a number with `sign` before its decimals, of which there is at least one.
 fn has_decimals_after(value: &str, sign: char) -> bool {
     let unsigned = value.strip_prefix(['+', '-']).unwrap_or(value);
-    let are_digits = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
     unsigned.split_once(sign).is_some_and(|(whole, fraction)| {
         are_digits(whole) && !fraction.is_empty() && are_digits(fraction)
     })
 }
 
-/// The text with one blank in the place of each run of blanks and tabs that is in no quotes, and none at the beginning
-/// and the end of lines. Quotes begin at the beginning of a value, as for the reader of records. Lines that begin with
-/// the sign of a comment stay as they are.
-pub fn as_blanks_alone(bytes: &[u8], comment: Option<char>) -> Vec<u8> {
-    let mut out: Vec<u8> = Vec::with_capacity(bytes.len());
-    let mut place = LinePart::LineBegin;
-    for &byte in bytes {
-        let is_blank = byte == b' ' || byte == b'\t';
-        let ends_line = byte == b'\n' || byte == b'\r';
-        place = match place {
-            LinePart::Comment | LinePart::Quotes if !(ends_line || byte == b'"') => place,
-            LinePart::Comment => {
-                if ends_line {
-                    LinePart::LineBegin
-                } else {
-                    place
-                }
-            }
-            LinePart::Quotes => {
-                if byte == b'"' {
-                    LinePart::Value
-                } else {
-                    place
-                }
-            }
-            _ if ends_line => LinePart::LineBegin,
-            LinePart::LineBegin if is_blank => continue,
-            LinePart::LineBegin
-                if comment.is_some_and(|sign| u32::from(byte) == u32::from(sign)) =>
-            {
-                LinePart::Comment
-            }
-            // A blank is written before the value that follows it, so that none ends a line.
-            LinePart::Blank | LinePart::Value if is_blank => {
-                place = LinePart::Blank;
-                continue;
-            }
-            LinePart::Blank => {
-                out.push(b' ');
-                if byte == b'"' { LinePart::Quotes } else { LinePart::Value }
-            }
-            LinePart::LineBegin if byte == b'"' => LinePart::Quotes,
-            LinePart::LineBegin | LinePart::Value => LinePart::Value,
-        };
-        out.push(byte);
+fn are_digits(text: &str) -> bool {
+    text.bytes().all(|byte| byte.is_ascii_digit())
+}
+
+/// The text of a file as the reader of records takes it, to which every blank is a separator: where blanks separate
+/// values, with a single one between two values.
+pub fn separable(bytes: &[u8], dialect: CsvDialect) -> Cow<'_, [u8]> {
+    match dialect.separator {
+        Some(' ') => Cow::Owned(with_single_blanks(bytes, dialect.comment)),
+        _ => Cow::Borrowed(bytes),
     }
-    out
 }
 
 /// Where a byte of a text is whose values are separated by blanks.
@@ -121,6 +81,47 @@ enum LinePart {
     Quotes,
     /// In blanks behind a value.
     Blank,
+}
+
+/// The text with one blank in the place of each run of blanks and tabs that is in no quotes, and none at the beginning
+/// and the end of lines. Quotes begin at the beginning of a value, as for the reader of records. Lines that begin with
+/// the sign of a comment stay as they are.
+fn with_single_blanks(bytes: &[u8], comment: Option<char>) -> Vec<u8> {
+    let mut out: Vec<u8> = Vec::with_capacity(bytes.len());
+    let mut place = LinePart::LineBegin;
+    for &byte in bytes {
+        let is_blank = byte == b' ' || byte == b'\t';
+        let ends_line = byte == b'\n' || byte == b'\r';
+        let begins_comment = comment.is_some_and(|sign| char::from(byte) == sign);
+        place = match place {
+            LinePart::Quotes if byte == b'"' => LinePart::Value,
+            LinePart::Quotes => LinePart::Quotes,
+            _ if ends_line => LinePart::LineBegin,
+            LinePart::Comment => LinePart::Comment,
+            LinePart::LineBegin if is_blank => continue,
+            LinePart::LineBegin if begins_comment => LinePart::Comment,
+            LinePart::Value | LinePart::Blank if is_blank => {
+                // It is written with the value that follows, so that none ends a line.
+                place = LinePart::Blank;
+                continue;
+            }
+            LinePart::LineBegin | LinePart::Blank if byte == b'"' => {
+                out.extend(separator_after(place));
+                LinePart::Quotes
+            }
+            LinePart::LineBegin | LinePart::Blank | LinePart::Value => {
+                out.extend(separator_after(place));
+                LinePart::Value
+            }
+        };
+        out.push(byte);
+    }
+    out
+}
+
+/// What is written before a byte of a value: a blank behind the blanks that separate it from another value.
+fn separator_after(place: LinePart) -> Option<u8> {
+    matches!(place, LinePart::Blank).then_some(b' ')
 }
 
 /// How a file is written, as far as its first lines show it; what `stated` says is taken over. Without a separator that
@@ -159,11 +160,9 @@ fn first_lines(bytes: &[u8]) -> &[u8] {
 
 /// The values of all lines of a text, if all have equally many, two or more; `None` if they do not.
 fn records_of_one_length(sample: &[u8], dialect: CsvDialect) -> Option<Vec<Vec<String>>> {
-    let of_blanks =
-        (dialect.separator == Some(' ')).then(|| as_blanks_alone(sample, dialect.comment));
-    let sample = of_blanks.as_deref().unwrap_or(sample);
+    let sample = separable(sample, dialect);
     let mut records: Vec<Vec<String>> = Vec::new();
-    for record in reader(sample, CsvDialect { is_without_header: true, ..dialect }).records() {
+    for record in reader(&sample, CsvDialect { is_without_header: true, ..dialect }).records() {
         records.push(record.ok()?.iter().map(str::to_owned).collect());
     }
     let length = records.first()?.len();
@@ -245,7 +244,6 @@ mod tests {
         for (value, decimal, thousands, plain) in [
             ("1.5", None, None, "1.5"),
             ("1,5", Some(','), None, "1.5"),
-            ("1.5", Some(','), None, "\"1.5\""),
             ("1,5,2", Some(','), None, "1,5,2"),
             ("1,250,000.5", None, Some(','), "1250000.5"),
             ("-12,500", None, Some(','), "-12500"),
@@ -255,16 +253,18 @@ mod tests {
             ("1 250", None, Some(' '), "1250"),
             ("NA", Some(','), Some('.'), "NA"),
         ] {
-            assert_eq!(plain_number(value, dialect(decimal, thousands)), plain, "{value}");
+            let found = plain_number(value, dialect(decimal, thousands));
+            assert_eq!(found.as_deref(), Some(plain), "{value}");
         }
+        assert_eq!(plain_number("1.5", dialect(Some(','), None)), None);
     }
 
     #[test]
     fn blanks_are_made_single() {
         let text = "  a \t b\r\n 1  \"x  y\" \n\n2   in\"ch \r 3  4";
         let plain = "a b\r\n1 \"x  y\"\n\n2 in\"ch\r3 4";
-        assert_eq!(as_blanks_alone(text.as_bytes(), None), plain.as_bytes());
+        assert_eq!(with_single_blanks(text.as_bytes(), None), plain.as_bytes());
         let noted = b"# length  in \"\na  b\n";
-        assert_eq!(as_blanks_alone(noted, Some('#')), b"# length  in \"\na b\n");
+        assert_eq!(with_single_blanks(noted, Some('#')), b"# length  in \"\na b\n");
     }
 }

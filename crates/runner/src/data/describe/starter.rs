@@ -1,7 +1,8 @@
 //! The manifest to start from, which compares algorithms on the records of a file.
 
+use super::clients::RecordClients;
 use super::features::{FeatureMoments, FeatureRows};
-use super::{FileRecords, RecordClients, Remedy, StarterError, is_classes, varying_features};
+use super::{FileRecords, Remedy, StarterError, is_classes, varying_features};
 use exactfed_core::problem::MOST_DIMENSIONS;
 use exactfed_core::problem::arrays::{Column, DataFile};
 use std::collections::BTreeMap;

@@ -1,9 +1,10 @@
 //! The records of a table: which column is what, and which values are missing.
 
+use super::clients::{ClientWish, RecordClients, may_be_clients};
 use super::features::FeatureRows;
 use super::{
-    ClientWish, FileRecords, RecordClients, RecordsError, Remedy, TableNotes, Wishes, first_names,
-    known_rows, label_place, may_be_clients, value_counts,
+    FileRecords, RecordsError, Remedy, TableNotes, Wishes, first_names, known_rows, label_place,
+    value_counts,
 };
 use exactfed_core::problem::arrays::{Column, DataFile, no_column, sanitised};
 use exactfed_core::problem::column::{Exceptions, row_indices};
@@ -175,7 +176,7 @@ impl<'a> Division<'a> {
     /// Divides the columns other than that of the labels, which is at the place `labels`. Each column is the first of
     /// these that it fits: values that are not read; an index of the rows; a column without values; the one that says
     /// which client holds a record, which is the one that is wanted or else the first whose name says so and that has
-    /// half of its values or more, at least two different ones, and five records or more for each of these in the mean;
+    /// half of its values or more, at least two different ones, and five records or more for each of these on average;
     /// a feature, if it is of numbers or of two words; a column of texts, which is left out.
     fn new(
         file: &DataFile,

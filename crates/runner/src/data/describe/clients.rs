@@ -1,0 +1,115 @@
+//! What the clients are that hold the records of a described file.
+
+use super::{RecordsError, shapes, value_counts};
+use exactfed_core::problem::arrays::{Array, Column};
+use std::collections::BTreeMap;
+
+/// The words of names by which columns, and arrays, are taken to say which client holds each record. A plural counts
+/// as the word, and a number or "id" after it is left out.
+const CLIENTS: [&str; 25] = [
+    "client",
+    "user",
+    "site",
+    "hospital",
+    "clinic",
+    "ward",
+    "institution",
+    "inst",
+    "centre",
+    "center",
+    "device",
+    "sensor",
+    "station",
+    "school",
+    "university",
+    "company",
+    "firm",
+    "bank",
+    "branch",
+    "store",
+    "shop",
+    "farm",
+    "country",
+    "region",
+    "district",
+];
+
+/// What the clients are, as a user says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ClientWish<'a> {
+    /// One client for each value of this column.
+    Column(&'a str),
+    /// As many parts of the shuffled records.
+    Number(usize),
+}
+
+/// What the clients are that hold the records of a file.
+pub enum RecordClients {
+    /// The values of a column or an array.
+    Column {
+        /// Its name.
+        name: String,
+        /// How many different values it has.
+        values: usize,
+        /// The number of the records of the client that has the fewest.
+        fewest: usize,
+    },
+    /// Parts of the shuffled records: as many as the user wants or, for `None`, as the number of records suggests.
+    Parts(Option<usize>),
+}
+
+/// Whether a word of the name of a column or an array says that it tells which client holds each record.
+pub fn may_be_clients(name: &str) -> bool {
+    let is_boundary = |c: char| !c.is_alphanumeric();
+    name.to_lowercase().split(is_boundary).any(|word| {
+        let word = word.trim_end_matches(|c: char| c.is_ascii_digit());
+        let word = word.strip_suffix("id").unwrap_or(word);
+        CLIENTS.iter().any(|one| word == *one || is_plural(word, one))
+    })
+}
+
+/// Whether a word is the plural of another one, as in sites and countries.
+fn is_plural(word: &str, one: &str) -> bool {
+    let stem_of_y = word.strip_suffix("ies");
+    word.strip_suffix('s') == Some(one)
+        || stem_of_y.is_some_and(|stem| one.strip_suffix('y') == Some(stem))
+}
+
+impl RecordClients {
+    /// The clients that are the values of this column.
+    pub fn of_column(name: &str, column: &Column) -> Self {
+        let counts = value_counts(column);
+        let fewest = counts.iter().map(|(_, n)| *n).min().unwrap_or(0);
+        Self::Column { name: name.to_owned(), values: counts.len(), fewest }
+    }
+}
+
+/// What the clients of `rows` records are whose labels and further values are in these arrays: as the user wishes or,
+/// without a wish, the values of the first array, in the order of names, whose name says so.
+///
+/// # Errors
+/// If no array of one value for each record has the name that the user wishes.
+pub fn clients_of_arrays(
+    arrays: &BTreeMap<String, Array>,
+    rows: usize,
+    wanted: Option<ClientWish<'_>>,
+) -> Result<RecordClients, RecordsError> {
+    let fits = |array: &Array| array.shape == [rows];
+    let found = match wanted {
+        Some(ClientWish::Number(parts)) => return Ok(RecordClients::Parts(Some(parts))),
+        Some(ClientWish::Column(_)) if arrays.is_empty() => {
+            return Err(RecordsError::NoNamedColumns("--clients"));
+        }
+        Some(ClientWish::Column(name)) => match arrays.get_key_value(name) {
+            Some((name, array)) if fits(array) => Some((name, array)),
+            _ => return Err(RecordsError::NoClientArray { arrays: shapes(arrays) }),
+        },
+        None => {
+            arrays.iter().find(|(name, array)| fits(array) && *name != "y" && may_be_clients(name))
+        }
+    };
+    Ok(match found {
+        Some((name, array)) => RecordClients::of_column(name, &Column::Numbers(array.data.clone())),
+        None => RecordClients::Parts(None),
+    })
+}

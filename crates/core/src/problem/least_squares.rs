@@ -4,7 +4,7 @@
 use super::affine::Affine;
 use super::arrays::{DataFile, Files};
 use super::cost::{ProblemCost, RecordCost, RecordCounts, estimate_features};
-use super::dataset::{ClientRecords, Dataset, FeatureForms};
+use super::dataset::{ClientRecords, Dataset};
 use super::fault::{Fault, Faults};
 use super::records::{RecordLoss, RecordProblem};
 use super::settings::OnRecords;
@@ -64,7 +64,7 @@ impl super::settings::Settings for Settings {
     /// A fault of the file or of the partition, or of `l2` where a system is singular: without a penalty each client's
     /// records must have full rank.
     fn build(&self, seed: u64, files: &dyn Files) -> Result<LeastSquares, Fault> {
-        let loaded = self.dataset.load(files, seed, FeatureForms::Dense)?;
+        let loaded = self.dataset.load_with_numbers(files, seed)?;
         let ClientRecords { records, held, shares, .. } = &loaded;
         let labels = records.label_numbers()?;
         let d = records.dimension();

@@ -2,7 +2,7 @@
 
 use super::arrays::{DataFile, Files};
 use super::cost::{self, ProblemCost};
-use super::dataset::Dataset;
+use super::dataset::{ClientWeights, Dataset};
 use super::fault::Fault;
 use super::form::{OracleForm, Visitor};
 use super::oracle::Problem;
@@ -45,6 +45,12 @@ pub trait Settings {
     /// Whether the instance depends on the seed; one that is read from a file does not.
     fn uses_seed(&self) -> bool {
         self.on_records().and_then(|of| of.dataset).is_none_or(Dataset::uses_seed)
+    }
+    /// Whether the settings give the weights of clients as numbers, so that a page does not call them those of their
+    /// records.
+    fn has_given_weights(&self) -> bool {
+        let dataset = self.on_records().and_then(|of| of.dataset);
+        dataset.is_some_and(|dataset| matches!(dataset.weights, ClientWeights::Given(_)))
     }
     /// Whether every F_c is affine in θ.
     fn linear(&self) -> bool {

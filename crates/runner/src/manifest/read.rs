@@ -22,6 +22,9 @@ const ALGORITHM: &str = "algorithm";
 /// The choice for which a number alone stands: `test = 0.2` is short for
 /// `test = { fraction = 0.2 }`.
 const FRACTION: &str = "fraction";
+/// The choice for which a list of numbers alone stands: `weights = [0.4, 0.3, 0.3]` is short for
+/// `weights = { given = [0.4, 0.3, 0.3] }`.
+const GIVEN: &str = "given";
 /// The kinds of the algorithms that `exactfed.algorithms` defines.
 pub const SHIPPED: [&str; 17] = [
     "client-momentum",
@@ -205,6 +208,9 @@ impl<'a> Reader<'a> {
     /// choice selects.
     fn read_setting(&mut self, schema: &'a Schema, node: &Node, path: &str) -> Option<Toml> {
         let Value::Array(items) = &node.value else { return self.read_single(schema, node, path) };
+        if stands_for_numbers(schema, items) {
+            return self.read_single(schema, node, path);
+        }
         if !may_vary(path) {
             let message = "expected one value, not an array: this is not a grid axis";
             return self.note_at(node, path, message);
@@ -379,6 +385,15 @@ impl<'a> Reader<'a> {
             ),
         }
     }
+}
+
+/// Whether an array with these items is no axis, but short for the choice [`GIVEN`] of the schema, which has a list of
+/// numbers.
+fn stands_for_numbers(schema: &Schema, items: &[Node]) -> bool {
+    let are_numbers = items.iter().all(|item| {
+        matches!(item.value, Value::Integer(_) | Value::LongInteger { .. } | Value::Float(_))
+    });
+    are_numbers && !items.is_empty() && variants(schema).iter().any(|(name, _)| *name == GIVEN)
 }
 
 /// The keys of a table, in their order.

@@ -211,7 +211,7 @@ impl Dataset {
 impl Records {
     /// Calls a function with the row, the feature's number from 0 and the value of each feature, record by record; of
     /// sparse records only with the stored values.
-    fn for_each_feature(&self, mut f: impl FnMut(usize, usize, f64)) {
+    pub(super) fn for_each_feature(&self, mut f: impl FnMut(usize, usize, f64)) {
         match &self.sparse {
             Some(rows) => {
                 for (row, features) in rows.iter().enumerate() {

@@ -4,6 +4,7 @@
 //! clients' means, as in the theory. Weighted by their records, it is the mean over the records.
 //!
 //! `settings` has the keys; `read`, `columns`, `storage` and `checks` make [`Records`] of a file's contents;
+//! `test_set` draws the records that no client holds;
 //! `standardise` scales features; `partition` splits records among clients, by the `ranks` of their labels.
 
 mod checks;
@@ -15,14 +16,18 @@ mod records;
 mod settings;
 mod standardise;
 mod storage;
+mod test_set;
 
 use super::arrays::{Files, sanitised};
 use super::fault::Fault;
 use super::records::{InstanceInputs, RecordLoss, RecordProblem, RecordSets};
-use ranks::{distinct_texts, number_of_classes, ranks};
+use ranks::{distinct_texts, number_of_classes, ranks, ranks_among};
 pub use read::FeatureForms;
 pub use records::Records;
-pub use settings::{ClientWeights, Dataset, MissingValues, Split, Storage, TestRecords};
+pub use settings::{
+    ClientWeights, Dataset, MissingValues, Split, Storage, TestGroups, TestRecords,
+};
+use test_set::{LabelKind, TestDraw};
 
 /// The records of a file as the clients of a problem hold them.
 pub struct ClientRecords {
@@ -30,6 +35,10 @@ pub struct ClientRecords {
     pub records: Records,
     /// The records of the test set, if there is one.
     pub test: Option<Records>,
+    /// For each record of the test set the number of the client to which it would belong, where a column names the
+    /// clients or the test set is drawn within them. It is `None` for a record whose client holds no records, because a
+    /// column marks them all; `None` for all if clients have no records of the test set.
+    pub test_clients: Option<Vec<Option<usize>>>,
     /// For each client the indices of its records in `records`.
     pub held: Vec<Vec<usize>>,
     /// π_c, the share of each client; `None` if all are equal.
@@ -81,7 +90,10 @@ impl Dataset {
         match &self.test {
             Some(TestRecords::Column(_)) => {
                 // A column holds out the same records with every seed.
-                let (own, _) = self.hold_out(all, 0)?;
+                let labels = LabelKind::Numbers;
+                let draw = TestDraw { records: &all, labels, parts: None, seed: 0 };
+                let held_out = self.test_records(&draw)?;
+                let (own, _) = self.hold_out(all, held_out.as_deref())?;
                 Ok(own)
             }
             Some(TestRecords::Fraction(_)) | None => Ok(all),
@@ -89,7 +101,7 @@ impl Dataset {
     }
 
     /// Reads the records of the file with features in one of the forms that the problem takes, holds out the test set,
-    /// and partitions the other records among clients.
+    /// and partitions the other records among clients. Labels are the names of classes.
     ///
     /// # Errors
     /// A file that cannot be read or does not hold what it should, a client without records,
@@ -101,12 +113,44 @@ impl Dataset {
         seed: u64,
         takes: FeatureForms,
     ) -> Result<ClientRecords, Fault> {
-        let (records, test) = self.read_records(files, seed, takes)?;
+        let all = self.read_file(files, takes)?;
+        self.divide(all, LabelKind::Classes, seed)
+    }
+
+    /// As [`load`](Self::load), for a problem whose labels are numbers to fit and whose features are dense.
+    ///
+    /// # Errors
+    /// As of [`load`](Self::load); a test set that is drawn within classes.
+    pub fn load_with_numbers(&self, files: &dyn Files, seed: u64) -> Result<ClientRecords, Fault> {
+        if self.test_within == Some(TestGroups::Classes) {
+            let message = "needs classes, but the labels are numbers to fit: write \"clients\" or leave it out";
+            return Err(Fault::new("dataset.test-within", message));
+        }
+        let all = self.read_file(files, FeatureForms::Dense)?;
+        self.divide(all, LabelKind::Numbers, seed)
+    }
+
+    /// Holds out the test set of these records, which are all of the file, and partitions the others among clients.
+    /// Where the test set is drawn within clients, all are partitioned first, and each client then loses some.
+    fn divide(&self, all: Records, labels: LabelKind, seed: u64) -> Result<ClientRecords, Fault> {
+        let parts = match self.test_within {
+            Some(TestGroups::Clients) => Some(self.partition(&all, seed)?),
+            Some(TestGroups::Classes) | None => None,
+        };
+        let draw = TestDraw { records: &all, labels, parts: parts.as_deref(), seed };
+        let held_out = self.test_records(&draw)?;
+        let (records, test) = self.prepare_features(all, held_out.as_deref())?;
         self.check_test_clients(&records, test.as_ref())?;
-        let held = self.partition(&records, seed)?;
+        let (held, test_clients) = match (&parts, &held_out) {
+            (Some(parts), Some(held_out)) => {
+                let divided = divide_parts(parts, held_out);
+                (divided.held, Some(divided.test_clients))
+            }
+            _ => (self.partition(&records, seed)?, clients_of_test(&records, test.as_ref())),
+        };
         let counts: Vec<usize> = held.iter().map(Vec::len).collect();
-        let shares = self.weights.shares(&counts);
-        Ok(ClientRecords { records, test, held, shares })
+        let shares = self.weights.shares("dataset.weights", &counts)?;
+        Ok(ClientRecords { records, test, test_clients, held, shares })
     }
 
     /// Checks that a test set that is drawn does not take all records of a client that a column names. A column
@@ -125,11 +169,65 @@ impl Dataset {
             return Ok(());
         };
         let message = format!(
-            "all records of the client \"{}\" are drawn for the test set; another seed, a smaller fraction or `test = {{ column = … }}` leaves it some",
+            "all records of the client \"{}\" are drawn for the test set; `test-within = \"clients\"` leaves it some, as may another seed, a smaller fraction or `test = {{ column = … }}`",
             sanitised(&lost)
         );
         Err(Fault::new("dataset.test", message))
     }
+}
+
+#[cfg(test)]
+impl Dataset {
+    /// The records that clients hold and those of the test set, for tests of how a file is read. Labels are the names of
+    /// classes, and no record is partitioned before the draw.
+    fn read_records(
+        &self,
+        files: &dyn Files,
+        seed: u64,
+        takes: FeatureForms,
+    ) -> Result<(Records, Option<Records>), Fault> {
+        let records = self.read_file(files, takes)?;
+        let labels = LabelKind::Classes;
+        let draw = TestDraw { records: &records, labels, parts: None, seed };
+        let held_out = self.test_records(&draw)?;
+        self.prepare_features(records, held_out.as_deref())
+    }
+}
+
+/// The records of clients, some of which are held out.
+struct DividedParts {
+    /// For each client the indices of its other records among all records that are not held out.
+    held: Vec<Vec<usize>>,
+    /// The client of each record that is held out, in the order of the file.
+    test_clients: Vec<Option<usize>>,
+}
+
+/// Takes the records that are held out from the `parts` of the clients, which have indices among all records.
+fn divide_parts(parts: &[Vec<usize>], held_out: &[bool]) -> DividedParts {
+    // The index of each record among those that are held out, or among the others.
+    let mut indices = Vec::with_capacity(held_out.len());
+    let mut tested = 0;
+    for (i, is_held_out) in held_out.iter().enumerate() {
+        indices.push(if *is_held_out { tested } else { i - tested });
+        tested += usize::from(*is_held_out);
+    }
+    let mut held = vec![Vec::new(); parts.len()];
+    let mut test_clients = vec![None; tested];
+    for (client, part) in parts.iter().enumerate() {
+        for &i in part {
+            if held_out[i] {
+                test_clients[indices[i]] = Some(client);
+            } else {
+                held[client].push(indices[i]);
+            }
+        }
+    }
+    DividedParts { held, test_clients }
+}
+
+/// The client of each record of the test set, where a column names the clients: `records` are those that clients hold.
+fn clients_of_test(records: &Records, test: Option<&Records>) -> Option<Vec<Option<usize>>> {
+    Some(ranks_among(records.groups.as_ref()?, test?.groups.as_ref()?))
 }
 
 #[cfg(test)]

@@ -42,6 +42,27 @@ impl Dataset {
                 let begins = part_begins(&rng.dirichlet(clients, *alpha), n - clients);
                 (0..clients).map(|k| order[begins[k] + k..begins[k + 1] + k + 1].to_vec()).collect()
             }
+            Split::Shards(per_client) => {
+                // `Dataset::check` refuses 0 shards.
+                let per_client = (*per_client).max(1);
+                let shards = clients.saturating_mul(per_client);
+                if shards > n {
+                    let message = format!(
+                        "cuts the records of {clients} clients into {shards} shards, and there are {n} records; fewer shards or clients leave none empty"
+                    );
+                    return Err(Fault::new("dataset.split.shards", message));
+                }
+                let ranks = ranks(&records.labels);
+                let mut order: Vec<usize> = (0..n).collect();
+                // A stable sort: records of one label stay in the order of the file.
+                order.sort_by_key(|&i| ranks[i]);
+                let all = split_equally(&order, shards);
+                let drawn = rng.distinct(shards, shards);
+                let hands = drawn.chunks_exact(per_client);
+                hands
+                    .map(|hand| hand.iter().flat_map(|&shard| all[shard].clone()).collect())
+                    .collect()
+            }
             Split::Column(_) => match &records.groups {
                 None => vec![(0..n).collect()],
                 Some(groups) => {

@@ -7,7 +7,6 @@ use crate::kernel::SparseRows;
 use crate::problem::arrays::{Array, Column, Contents, Files, no_column, sanitised};
 use crate::problem::column::{Exceptions, is_mark};
 use crate::problem::fault::Fault;
-use crate::rng::{Purpose, Stream};
 use std::collections::BTreeMap;
 
 /// The forms of features that a problem takes.
@@ -50,29 +49,13 @@ impl Dataset {
         if mark.is_empty() { "" } else { "; if it is a value, write it as another text" }
     }
 
-    /// Reads the records of the file, and returns those that clients hold and those of the test set, `None` without
-    /// one, with features that are ready for use, in one of the forms that the problem takes. The seed decides which
-    /// records are held out.
-    ///
-    /// # Errors
-    /// A file that cannot be read or does not hold what it should, or sparse features in the
-    /// settings where they must be dense.
-    pub(super) fn read_records(
-        &self,
-        files: &dyn Files,
-        seed: u64,
-        takes: FeatureForms,
-    ) -> Result<(Records, Option<Records>), Fault> {
-        let all = self.read_file(files, takes)?;
-        self.prepare_features(all, seed)
-    }
-
     /// Reads all records of the file but those that the settings drop because a value is missing, and checks them.
     /// Their features are as the file has them: those of a file of dense features are dense, also if they shall be
     /// stored sparse, which [`prepare_features`](Self::prepare_features) does once no value is missing any more.
     ///
     /// # Errors
-    /// As of [`read_records`](Self::read_records).
+    /// A file that cannot be read or does not hold what it should, or sparse features in the
+    /// settings where they must be dense.
     pub(super) fn read_file(
         &self,
         files: &dyn Files,
@@ -111,15 +94,15 @@ impl Dataset {
         Ok(records)
     }
 
-    /// Holds out the test set and makes features ready for use: missing values are filled in, and features are
+    /// Holds out the test set, the records that are `held_out`, and makes features ready for use: missing values are filled in, and features are
     /// standardised, get an intercept and are stored sparse, as far as the settings say so. Returns the records that
     /// clients hold, and the test set, `None` without one.
     pub(super) fn prepare_features(
         &self,
         records: Records,
-        seed: u64,
+        held_out: Option<&[bool]>,
     ) -> Result<(Records, Option<Records>), Fault> {
-        let (mut records, mut test) = self.hold_out(records, seed)?;
+        let (mut records, mut test) = self.hold_out(records, held_out)?;
         self.fill_in_means(&mut records, test.as_mut())?;
         if self.standardise {
             self.standardise(&mut records, test.as_mut())?;
@@ -137,32 +120,18 @@ impl Dataset {
         Ok((records, test))
     }
 
-    /// Splits records into those that clients hold and the test set, which is drawn or marked by a column; `None`
-    /// if the settings ask for none. Only a drawn test set depends on the seed. Both parts keep the order of the file.
+    /// Splits records into those that clients hold and the test set, the records that are `held_out`; `None` if the
+    /// settings ask for none. Both parts keep the order of the file.
     ///
     /// # Errors
-    /// A mark that is neither yes nor no, or if one of the two parts would be empty.
+    /// If one of the two parts would be empty.
     pub(super) fn hold_out(
         &self,
         records: Records,
-        seed: u64,
+        held_out: Option<&[bool]>,
     ) -> Result<(Records, Option<Records>), Fault> {
+        let Some(held_out) = held_out else { return Ok((records, None)) };
         let n = records.count();
-        // For each record whether it belongs to the test set.
-        let held_out: Vec<bool> = match (&self.test, &records.marks) {
-            (Some(TestRecords::Fraction(fraction)), _) => {
-                let count = ((fraction * n as f64 + 0.5) as usize).clamp(1, n);
-                // This stream draws nothing else: the others are partitioned as if the file held them alone.
-                let mut rng = Stream::new(seed, Purpose::SharedInstance, 2, 0, 0);
-                let mut marks = vec![false; n];
-                rng.distinct(n, count).into_iter().for_each(|i| marks[i] = true);
-                marks
-            }
-            (Some(TestRecords::Column(_)), Some(marks)) => {
-                (0..n).map(|i| self.is_marked(marks, i)).collect::<Result<_, _>>()?
-            }
-            _ => return Ok((records, None)),
-        };
         let (test, own): (Vec<usize>, Vec<usize>) = (0..n).partition(|&i| held_out[i]);
         if own.is_empty() || test.is_empty() {
             let message = format!(
@@ -210,6 +179,7 @@ impl Dataset {
             names,
             features,
             sparse: None,
+            categories: Vec::new(),
             file_records: labels.len(),
             labels,
             groups: None,
@@ -310,9 +280,14 @@ impl Dataset {
             ));
         }
         let mut chosen = Vec::with_capacity(names.len());
+        let mut categories = Vec::new();
         for name in &names {
             let column = self.find_column("dataset.features", name, columns)?;
+            let begin = chosen.len();
             chosen.extend(self.features_of_column(name, column)?);
+            if self.categorical.contains(name) {
+                categories.push(begin..chosen.len());
+            }
         }
         self.check_dimension(chosen.len())?;
         let features =
@@ -323,7 +298,8 @@ impl Dataset {
             further.map(|column| column.map(|column| column.with_marks_read().into_owned()));
         let d = chosen.len();
         let feature_names: Vec<String> = chosen.into_iter().map(|(name, _)| name).collect();
-        Ok(Records { groups, marks, ..self.bare_records(feature_names, d, features, labels) })
+        let bare = self.bare_records(feature_names, d, features, labels);
+        Ok(Records { groups, marks, categories, ..bare })
     }
 
     /// The column of this name, which the setting `key` names; an error for this key if there is none.
@@ -424,6 +400,7 @@ impl Records {
             names: self.names.clone(),
             features,
             sparse,
+            categories: self.categories.clone(),
             labels: self.labels.take(rows),
             groups: self.groups.as_ref().map(|groups| groups.take(rows)),
             marks: self.marks.as_ref().map(|marks| marks.take(rows)),

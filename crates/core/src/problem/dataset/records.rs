@@ -6,6 +6,7 @@ use crate::kernel::softmax::MOST_CLASSES;
 use crate::problem::arrays::{Column, sanitised};
 use crate::problem::fault::Fault;
 use crate::words::count;
+use std::ops::Range;
 
 /// Records of a file: all, or those that clients hold, or the test set. Their features are as the file has them
 /// until `Dataset::prepare_features` makes them ready for use.
@@ -18,6 +19,8 @@ pub struct Records {
     pub(super) features: Vec<f64>,
     /// The features, if they are stored sparse; else `None`.
     pub(super) sparse: Option<SparseRows>,
+    /// For each column of categories the features that are its indicators.
+    pub(super) categories: Vec<Range<usize>>,
     /// The label of each record.
     pub(super) labels: Column,
     /// The value of each record in the column that names its client, if records are split by a column.

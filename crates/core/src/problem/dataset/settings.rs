@@ -3,6 +3,7 @@
 use crate::problem::arrays::{CsvDialect, DataFile, is_csv, is_libsvm, usual_separator};
 use crate::problem::fault::{Fault, Faults};
 use crate::rng::MAX_CLIENTS;
+use crate::words::count;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -83,11 +84,19 @@ pub struct Dataset {
     #[schemars(extend("default" = "equal"), example = ClientWeights::Records)]
     pub weights: ClientWeights,
     /// The records that no client holds: a fraction of all, or those that a column marks. A
-    /// fraction is drawn from the seed before the other records are partitioned. The metrics
+    /// fraction is drawn from the seed, before the other records are partitioned unless `test-within`
+    /// is `"clients"`. The metrics
     /// `test-loss` and `test-accuracy` are computed on these records.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(example = 0.2)]
     pub test: Option<TestRecords>,
+    /// Within which groups of records a fraction is drawn for the test set: each class, or each client,
+    /// gives about this fraction of its records. Every client that is known before the draw, and every
+    /// class and category, then keeps a record for training, as does every value that `standardise` and
+    /// `missing = "mean"` need. By default the fraction is drawn from all records alike.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(example = TestGroups::Classes)]
+    pub test_within: Option<TestGroups>,
     /// Whether each feature is shifted and scaled to mean 0 and variance 1 over
     /// all records that clients hold.
     #[serde(default)]
@@ -146,6 +155,11 @@ pub enum Split {
     /// numbers, whole ones exactly whatever their length: 1, 01 and 1.0 are one client. In a column
     /// that has other texts too, these are three.
     Column(#[schemars(example = &"client")] String),
+    /// k shards for each client (McMahan et al. 2017), with k of 1 or more: records are sorted by label,
+    /// those of one label in the order of the file, and cut into N·k shards whose sizes differ by at most
+    /// 1; each client gets k of them, drawn without replacement. Labels that are numbers to fit are sorted
+    /// by value.
+    Shards(#[schemars(range(min = 1), example = 2)] usize),
 }
 
 /// The records of the test set.
@@ -159,6 +173,17 @@ pub enum TestRecords {
     Column(#[schemars(example = &"test")] String),
 }
 
+/// The groups of records each of which gives a fraction of its records to the test set.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum TestGroups {
+    /// The records of each class. They are partitioned among clients after the draw.
+    Classes,
+    /// The records of each client. All records are partitioned among clients before the draw, so that
+    /// each record of the test set is of a client too.
+    Clients,
+}
+
 /// Adds to the schema of [`TestRecords`] that a number may stand for the choice `fraction`, which the reader of
 /// manifests replaces by this choice.
 fn or_number(schema: &mut schemars::Schema) {
@@ -167,9 +192,19 @@ fn or_number(schema: &mut schemars::Schema) {
     }
 }
 
+/// Adds to the schema of [`ClientWeights`] that a list of numbers may stand for the choice `given`, which the reader of
+/// manifests replaces by this choice.
+fn or_numbers(schema: &mut schemars::Schema) {
+    if let Some(choices) = schema.get_mut("oneOf").and_then(|choices| choices.as_array_mut()) {
+        let numbers = schemars::json_schema!({ "type": "array", "items": { "type": "number" } });
+        choices.push(numbers.to_value());
+    }
+}
+
 /// How much clients count.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
+#[schemars(transform = or_numbers)]
 pub enum ClientWeights {
     /// All the same, however many records they hold: θ* is that of the mean of their means. The
     /// theory of the sources assumes it.
@@ -180,15 +215,60 @@ pub enum ClientWeights {
     /// divided by their sum. That is biased: the mean of a round's step is then not the gradient of
     /// the objective, and only control variates (`scaffold`) keep θ* as the fixed point.
     Records,
+    /// In proportion to these numbers, one above 0 for each client, which are divided by their sum;
+    /// `weights = [0.4, 0.3, 0.3]` is short for it. Clients of a split by column are in the sorted order
+    /// of its values. Under partial participation it is biased as weights by records are.
+    Given(#[schemars(example = EXAMPLE_WEIGHTS)] Vec<f64>),
 }
 
 impl ClientWeights {
     /// π_c, the share of each client, given the number of records that each holds; `None` if all shares are equal.
-    pub fn shares(self, counts: &[usize]) -> Option<Vec<f64>> {
-        let unequal = counts.iter().any(|count| *count != counts[0]);
-        let all = counts.iter().sum::<usize>() as f64;
-        (self == Self::Records && unequal)
-            .then(|| counts.iter().map(|count| *count as f64 / all).collect())
+    /// `key` is the key of these weights, for the fault.
+    ///
+    /// # Errors
+    /// If there is not one given number for each client.
+    pub fn shares(&self, key: &'static str, counts: &[usize]) -> Result<Option<Vec<f64>>, Fault> {
+        let numbers: Vec<f64> = match self {
+            Self::Equal => return Ok(None),
+            Self::Records => counts.iter().map(|count| *count as f64).collect(),
+            Self::Given(numbers) => {
+                let mut faults = Faults::default();
+                self.check(key, Some(counts.len()), &mut faults);
+                if let Some(fault) = faults.0.pop() {
+                    return Err(fault);
+                }
+                numbers.clone()
+            }
+        };
+        let sum = numbers.iter().fold(0.0, |sum, number| sum + number);
+        let are_unequal = numbers.iter().any(|number| *number != numbers[0]);
+        Ok(are_unequal.then(|| numbers.iter().map(|number| number / sum).collect()))
+    }
+
+    /// Adds what is wrong with the given numbers, whose key is `key`: there must be one for each of the `clients`,
+    /// where their number is known already, and each must have a finite share above 0.
+    pub fn check(&self, key: &'static str, clients: Option<usize>, faults: &mut Faults) {
+        let Self::Given(numbers) = self else { return };
+        if let Some(clients) = clients.filter(|clients| *clients != numbers.len()) {
+            let given = count(numbers.len(), "number");
+            let message = format!(
+                "has {given}, and there are {}; each client needs one",
+                count(clients, "client")
+            );
+            faults.0.push(Fault::new(key, message));
+        }
+        if let Some(wrong) = numbers.iter().find(|number| !(number.is_finite() && **number > 0.0)) {
+            let message = format!(
+                "must have finite numbers above 0, not {wrong}; leave the records of a client out that shall not count"
+            );
+            faults.0.push(Fault::new(key, message));
+            return;
+        }
+        let sum = numbers.iter().fold(0.0, |sum, number| sum + number);
+        let are_shares = numbers.iter().all(|number| number / sum > 0.0);
+        faults.require(are_shares, key, || {
+            "has numbers that are too large or too far apart: each, divided by their sum, must be above 0".into()
+        });
     }
 }
 
@@ -210,6 +290,7 @@ fn is_plain_sign(character: char) -> bool {
 /// Examples of columns for the reference of keys.
 const EXAMPLE_FEATURES: [&str; 2] = ["age", "height"];
 const EXAMPLE_CATEGORICAL: [&str; 1] = ["colour"];
+const EXAMPLE_WEIGHTS: [f64; 3] = [0.4, 0.3, 0.3];
 
 impl Dataset {
     /// An example of a dataset for the reference of keys, and for tests.
@@ -229,6 +310,7 @@ impl Dataset {
             split: Split::Dirichlet(0.5),
             weights: ClientWeights::Equal,
             test: None,
+            test_within: None,
             standardise: true,
             intercept: true,
             storage: None,
@@ -310,13 +392,22 @@ impl Dataset {
         match self.split {
             Split::Dirichlet(alpha) => faults.positive("dataset.split.dirichlet", alpha),
             Split::Quantity(alpha) => faults.positive("dataset.split.quantity", alpha),
+            Split::Shards(shards) => {
+                faults.at_least_one("dataset.split.shards", shards as u64);
+            }
             _ => {}
         }
+        self.weights.check("dataset.weights", self.clients, &mut faults);
         if let Some(TestRecords::Fraction(fraction)) = self.test {
             faults.require(fraction > 0.0 && fraction < 1.0, "dataset.test", || {
                 format!("must be a fraction of the records above 0 and below 1, not {fraction}")
             });
         }
+        faults.require(
+            self.test_within.is_none() || matches!(self.test, Some(TestRecords::Fraction(_))),
+            "dataset.test-within",
+            || "says how a fraction of the records is drawn: write a fraction such as `test = 0.2`, or leave it out".into(),
+        );
         faults.require(
             !(self.standardise && self.storage == Some(Storage::Sparse)),
             "dataset.standardise",

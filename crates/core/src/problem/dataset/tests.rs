@@ -405,3 +405,191 @@ fn labels_as_text_are_named() {
         assert!(fault.message.contains(message), "{}", fault.message);
     }
 }
+
+/// The settings of the draw of a test set within these groups.
+fn drawn_within(groups: TestGroups, split: Split) -> Dataset {
+    let test = Some(TestRecords::Fraction(0.2));
+    Dataset { test, test_within: Some(groups), ..dataset(split) }
+}
+
+/// Shards of sorted labels: 15 of the 60 records have the greater label, which are the last 2.5 of ten shards of six.
+#[test]
+fn shards_are_of_sorted_labels() {
+    let (records, parts) = partitioned(Split::Shards(2));
+    let labels: Vec<String> = (0..60).map(|i| records.labels.text(i)).collect();
+    let mut sorted: Vec<usize> = (0..60).collect();
+    sorted.sort_by_key(|&i| labels[i].clone());
+    let shard_of = |own: &[usize]| -> usize {
+        let place = sorted.iter().position(|i| *i == own[0]).unwrap();
+        assert_eq!(place % 6, 0);
+        assert_eq!(own, &sorted[place..place + 6], "a shard has the order of the file");
+        place / 6
+    };
+    let mut hands: Vec<usize> =
+        parts.iter().flat_map(|part| [shard_of(&part[..6]), shard_of(&part[6..])]).collect();
+    assert_ne!(hands, (0..10).collect::<Vec<_>>(), "shards are drawn");
+    hands.sort_unstable();
+    assert_eq!(hands, (0..10).collect::<Vec<_>>());
+
+    let many = Dataset { clients: Some(31), ..dataset(Split::Shards(2)) };
+    let fault = many.load(&Fixed(table()), 1, FeatureForms::Dense).err().unwrap();
+    assert_eq!(fault.key, "dataset.split.shards");
+    assert!(fault.message.contains("31 clients into 62 shards, and there are 60 records"));
+    assert_eq!(dataset(Split::Shards(0)).check()[0].key, "dataset.split.shards");
+    let numbers =
+        Dataset { label: "a".into(), features: vec!["b".into()], ..dataset(Split::Shards(1)) };
+    let loaded = numbers.load_with_numbers(&Fixed(table()), 1).unwrap();
+    let values = loaded.records.label_numbers().unwrap();
+    let mut ranges: Vec<(f64, f64)> = Vec::new();
+    for part in &loaded.held {
+        let own = part.iter().map(|i| values[*i]);
+        ranges.push((own.clone().fold(f64::MAX, f64::min), own.fold(f64::MIN, f64::max)));
+    }
+    ranges.sort_by(|one, two| one.0.total_cmp(&two.0));
+    assert!(ranges.windows(2).all(|pair| pair[0].1 <= pair[1].0), "numbers are sorted by value");
+}
+
+/// Within classes 0.2 of 45 and of 15 records are drawn, and within the five clients 0.2 of 12 records each: 2 or 3.
+#[test]
+fn test_sets_are_drawn_within_groups() {
+    for seed in 0..5 {
+        let files = Fixed(table());
+        let classes = drawn_within(TestGroups::Classes, Split::Iid);
+        let loaded = classes.load(&files, seed, FeatureForms::Dense).unwrap();
+        let test = loaded.test.unwrap();
+        let greater = (0..12).filter(|i| test.labels.text(*i) == "1").count();
+        assert_eq!((test.count(), greater, loaded.test_clients), (12, 3, None));
+
+        for split in [Split::Iid, Split::ByLabel, Split::Column("group".into())] {
+            let clients = drawn_within(TestGroups::Clients, split.clone());
+            let loaded = clients.load(&files, seed, FeatureForms::Dense).unwrap();
+            let owners: Vec<usize> = loaded.test_clients.unwrap().into_iter().flatten().collect();
+            assert_eq!((loaded.records.count(), loaded.test.unwrap().count()), (48, 12));
+            assert_eq!(owners.len(), 12, "{split:?}");
+            let number = loaded.held.len();
+            for (client, own) in loaded.held.iter().enumerate() {
+                let tested = owners.iter().filter(|owner| **owner == client).count();
+                assert_eq!(own.len() + tested, 60 / number, "{split:?}");
+                assert!((12 / number..=12 / number + 1).contains(&tested), "{split:?}");
+            }
+            let mut all = loaded.held.concat();
+            all.sort_unstable();
+            assert_eq!(all, (0..48).collect::<Vec<_>>());
+        }
+    }
+}
+
+/// A record of the test set is of the client that its file names, whichever way the test set is drawn.
+#[test]
+fn records_of_the_test_set_know_their_client() {
+    let by_column = Split::Column("group".into());
+    let drawn =
+        Dataset { test_within: None, ..drawn_within(TestGroups::Clients, by_column.clone()) };
+    for dataset in [
+        drawn,
+        drawn_within(TestGroups::Classes, by_column.clone()),
+        drawn_within(TestGroups::Clients, by_column),
+    ] {
+        let loaded = dataset.load(&Fixed(table()), 3, FeatureForms::Dense).unwrap();
+        let test = loaded.test.unwrap();
+        let groups = test.groups.as_ref().unwrap();
+        let clients = loaded.test_clients.unwrap();
+        assert_eq!(clients.len(), 12);
+        for (i, client) in clients.into_iter().enumerate() {
+            assert_eq!(["x", "y", "z"][client.unwrap()], groups.text(i));
+        }
+    }
+}
+
+/// Clients, classes, categories and features of which only one record has a value keep it with every seed.
+#[test]
+fn rare_records_are_kept_for_training() {
+    let Contents::Table(mut columns) = table() else { panic!() };
+    let rare = |only: usize, one: &str, other: &str| {
+        Column::Text((0..60).map(|i| if i == only { one } else { other }.to_owned()).collect())
+    };
+    columns[1].1 = rare(7, "yes", "no");
+    columns[2].1 = rare(8, "small", "large");
+    // Of the categories, the first one in sorted order has no indicator.
+    columns.push(("first".into(), rare(9, "a", "b")));
+    columns.push(("last".into(), rare(10, "c", "b")));
+    let flag = (0..60).map(|i| f64::from(u8::from(i == 11))).collect();
+    columns.push(("flag".into(), Column::Numbers(flag)));
+    let mut known = vec![f64::NAN; 60];
+    known[12] = 1.5;
+    columns.push(("known".into(), Column::Numbers(known)));
+    let files = Fixed(Contents::Table(columns));
+    for groups in [TestGroups::Classes, TestGroups::Clients] {
+        let features = ["a", "first", "last", "flag"].map(str::to_owned).to_vec();
+        let settings = Dataset {
+            features,
+            categorical: vec!["first".into(), "last".into()],
+            standardise: true,
+            ..drawn_within(groups, Split::Column("group".into()))
+        };
+        let raw = Dataset {
+            features: vec!["a".into(), "known".into(), "first".into()],
+            categorical: vec!["first".into()],
+            standardise: false,
+            missing: Some(MissingValues::Mean),
+            ..settings.clone()
+        };
+        for seed in 0..20 {
+            let loaded = settings.load(&files, seed, FeatureForms::Dense).unwrap();
+            assert_eq!((loaded.held.len(), loaded.records.count_classes().unwrap()), (2, 2));
+            assert_eq!(loaded.test.unwrap().count(), 12);
+            let loaded = raw.load(&files, seed, FeatureForms::Dense).unwrap();
+            let column = |j| (0..48).map(|i| loaded.records.row(i)[j]).collect::<Vec<f64>>();
+            assert_eq!(column(1), [1.5; 48]);
+            assert_eq!(column(2).iter().filter(|x| **x == 0.0).count(), 1);
+        }
+    }
+    let whole = Dataset { test_within: None, ..drawn_within(TestGroups::Classes, Split::Iid) };
+    let lost = (0..20).filter(|seed| {
+        let flagged = Dataset { features: vec!["flag".into()], ..whole.clone() };
+        flagged.load(&files, *seed, FeatureForms::Dense).is_err()
+    });
+    assert!(lost.count() > 0, "without the key, some seeds lose the only record");
+}
+
+#[test]
+fn wrong_draws_and_weights_are_refused() {
+    let classes = drawn_within(TestGroups::Classes, Split::Iid);
+    let fault = classes.load_with_numbers(&Fixed(table()), 1).err().unwrap();
+    assert_eq!(fault.key, "dataset.test-within");
+    let marked = Dataset { test: Some(TestRecords::Column("held".into())), ..classes.clone() };
+    assert_eq!(marked.check()[0].key, "dataset.test-within");
+    assert_eq!(Dataset { test: None, ..classes }.check()[0].key, "dataset.test-within");
+    let weighted = |numbers: &[f64], split| Dataset {
+        weights: ClientWeights::Given(numbers.to_vec()),
+        ..dataset(split)
+    };
+    let message = |numbers: &[f64]| weighted(numbers, Split::Iid).check()[0].message.clone();
+    assert!(message(&[1.0, 2.0]).contains("has 2 numbers, and there are 5 clients"));
+    for wrong in [0.0, -1.0, f64::NAN, f64::INFINITY] {
+        assert!(message(&[1.0, 1.0, 1.0, 1.0, wrong]).contains(&format!("not {wrong}")));
+    }
+    for far in [[1e308; 5], [1.0, 1.0, 1.0, 1e-320, 1e20]] {
+        assert!(message(&far).contains("too large or too far apart"));
+    }
+    let by_column = weighted(&[1.0, 2.0], Split::Column("group".into()));
+    assert_eq!(by_column.check(), []);
+    let fault = by_column.load(&Fixed(table()), 1, FeatureForms::Dense).err().unwrap();
+    assert!(fault.message.contains("has 2 numbers, and there are 3 clients"));
+}
+
+/// Given weights are divided by their sum; those that are equal, or the numbers of records, are the other two kinds.
+#[test]
+fn given_weights_are_shares() {
+    let counts = [4, 8, 12];
+    let shares = |weights: ClientWeights| weights.shares("weights", &counts).unwrap();
+    let given = |numbers: [f64; 3]| shares(ClientWeights::Given(numbers.to_vec()));
+    assert_eq!(given([2.0, 1.0, 1.0]), Some(vec![0.5, 0.25, 0.25]));
+    assert_eq!(given([4.0, 8.0, 12.0]), shares(ClientWeights::Records));
+    assert_eq!((given([0.3; 3]), shares(ClientWeights::Equal)), (None, None));
+    let split = Split::Column("group".into());
+    let weights = ClientWeights::Given(vec![3.0, 1.0, 1.0]);
+    let problem = squares(Dataset { weights, ..dataset(split) }).build(1, &Fixed(table())).unwrap();
+    assert_eq!(problem.unequal_shares(), Some(&[0.6, 0.2, 0.2][..]));
+    check::roots(&problem, 1e-10);
+}

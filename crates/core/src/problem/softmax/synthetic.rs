@@ -107,6 +107,7 @@ impl crate::problem::settings::Settings for Settings {
         let is_consistent = !self.iid || (self.alpha == 0.0 && self.beta == 0.0);
         faults.require(is_consistent, "iid", || "α and β must be 0 if clients are i.i.d.".into());
         faults.clients(self.clients);
+        self.weights.check("weights", Some(self.clients), &mut faults);
         faults.dimension("dimension", self.dimension);
         let classes = self.classes;
         faults.require((2..=MOST_CLASSES).contains(&classes), "classes", || {
@@ -121,6 +122,10 @@ impl crate::problem::settings::Settings for Settings {
         faults.positive("l2", self.l2);
         faults.at_least_one("batch", self.batch as u64);
         faults.0
+    }
+
+    fn has_given_weights(&self) -> bool {
+        matches!(self.weights, ClientWeights::Given(_))
     }
 
     fn on_records(&self) -> Option<OnRecords<'_>> {
@@ -163,7 +168,7 @@ impl crate::problem::settings::Settings for Settings {
         let tables = ClassTables::new(self.dimension + 1, self.classes, self.l2, &held);
         let loss = SoftmaxLoss { classes: self.classes, l2: self.l2, batch: self.batch };
         let given = InstanceInputs {
-            shares: self.weights.shares(&counts),
+            shares: self.weights.shares("weights", &counts)?,
             optimum: files.optimum_search(),
             ..InstanceInputs::default()
         };

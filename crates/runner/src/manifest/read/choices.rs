@@ -1,6 +1,6 @@
 //! Values that may be of several types, and choices among names.
 
-use super::{FRACTION, Reader, keys};
+use super::{FRACTION, GIVEN, Reader, keys};
 use crate::manifest::document::{Diagnostic, Node, Value, below};
 use serde_json::Value as Schema;
 use toml::{Table, Value as Toml};
@@ -64,7 +64,7 @@ impl<'a> Reader<'a> {
     }
 
     /// One of these names, which is written as a string, or with its value as a table of one key. A number alone is
-    /// the value of `fraction`, where that is a name. The result is a string for a name without a value, and a table
+    /// the value of `fraction`, where that is a name, and a list alone that of `given`. The result is a string for a name without a value, and a table
     /// of one key for a name with a value, as serde reads variants of an enumeration.
     pub(super) fn read_variant(
         &mut self,
@@ -90,6 +90,7 @@ impl<'a> Reader<'a> {
             {
                 (FRACTION, &node.place, Some(node))
             }
+            Value::Array(_) if names.contains(&GIVEN) => (GIVEN, &node.place, Some(node)),
             _ => {
                 let number = if names.contains(&FRACTION) { "a number or " } else { "" };
                 let what = format!("{number}one of {}", names.join(", "));

@@ -18,8 +18,10 @@ pub struct HeterogeneitySection {
     pub per_replicate: bool,
     /// Whether some instance has a virtual optimum θ̃, the optimum of the averaged environment.
     pub has_virtual: bool,
-    /// Whether clients have unequal weights.
+    /// Whether clients have unequal weights, those of their records.
     pub is_weighted: bool,
+    /// Whether clients have unequal weights that the manifest gives.
+    pub has_given_weights: bool,
     /// The clause that says why the mean of a round's step is biased by who takes part; `None` if it is not.
     pub biased_participation: Option<String>,
     /// Sentences on the columns of data files.
@@ -50,7 +52,8 @@ impl HeterogeneitySection {
             drifts: columns.drifts(found),
             per_replicate: found.per_replicate,
             has_virtual: columns.has_virtual,
-            is_weighted: found.rows.iter().any(|row| row.weighted),
+            is_weighted: found.rows.iter().any(|row| row.weighted && !row.has_given_weights),
+            has_given_weights: found.rows.iter().any(|row| row.weighted && row.has_given_weights),
             biased_participation: found.biased_participation.clone(),
             remarks: found.remarks.clone(),
             without_optimum: found.without_optimum,

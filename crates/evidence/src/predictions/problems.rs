@@ -69,6 +69,8 @@ pub struct InstanceRow {
     pub size: (usize, usize),
     /// Whether clients have unequal weights.
     pub weighted: bool,
+    /// Whether the manifest gives these weights, so that they are not those of their records.
+    pub has_given_weights: bool,
     /// How much its clients differ; `None` if that is not computed.
     pub measures: Option<Measures>,
     /// A bound on the distance of the computed θ* from the optimum, if it was found by a search.
@@ -234,6 +236,7 @@ fn instance_row(
         size: (facts.clients(), facts.dim()),
         optimum_error: facts.optimum_error(),
         weighted: facts.unequal_shares().is_some(),
+        has_given_weights: first.cell.identity.problem.has_given_weights(),
         measures: match measured {
             Some(results) => Some(measures(first, results)?),
             None => None,

@@ -64,6 +64,7 @@ mod shape;
 mod site;
 mod sizes;
 mod sources;
+mod starters;
 mod statements;
 mod submit;
 #[path = "../support/mod.rs"]

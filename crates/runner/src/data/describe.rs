@@ -2,6 +2,7 @@
 //!
 //! *Invariant*: the manifest runs as it is printed, for records that the problem takes.
 
+mod arrays;
 mod clients;
 mod error;
 mod features;
@@ -9,6 +10,7 @@ mod starter;
 mod table;
 
 use super::{DataError, TableReader};
+use arrays::records_of_arrays;
 pub use clients::ClientWish;
 use clients::{RecordClients, clients_of_arrays};
 pub use error::{DescribeError, RecordsError, StarterError};
@@ -95,9 +97,8 @@ enum Remedy {
 }
 
 /// Describes a file with these contents. The manifest compares two algorithms with one step size or, if the user
-/// wishes for tuning, several, each with the settings that are best for it. If only features of a table lack values,
-/// the manifest fills them in; if a label or a client is missing somewhere, it leaves out all records that lack any
-/// value.
+/// wishes for tuning, several, each with the settings that are best for it. If only features lack values, the
+/// manifest fills them in; if a label or a client is missing somewhere, it leaves out all records that lack any value.
 ///
 /// # Errors
 /// If it holds no records, or has no column that the user names. Records without a manifest are no error:
@@ -112,16 +113,18 @@ pub fn describe(
         Contents::Table(columns) => table::records(file, columns, wishes)?,
         _ if wishes.label.is_some() => return Err(RecordsError::NoNamedColumns("--label")),
         Contents::Records { labels, features } => {
-            let clients = clients_of_arrays(&BTreeMap::new(), labels.len(), wanted)?;
-            of_arrays(FeatureRows::Sparse(features), labels.clone(), clients)
+            let none = BTreeMap::new();
+            let clients = clients_of_arrays(&none, labels.len(), wanted)?;
+            let features = FeatureRows::Sparse(Cow::Borrowed(features));
+            records_of_arrays(features, labels, clients, &none)
         }
         Contents::SparseArrays { features, others } => {
             let Some(y) = others.get("y").filter(|y| y.shape.len() == 1) else {
                 return Err(RecordsError::NoLabels { arrays: shapes(others) });
             };
-            let features = FeatureRows::Sparse(features);
+            let features = FeatureRows::Sparse(Cow::Borrowed(features));
             let clients = clients_of_arrays(others, y.data.len(), wanted)?;
-            of_arrays(features, y.data.clone(), clients)
+            records_of_arrays(features, &y.data, clients, others)
         }
         Contents::Arrays(arrays) => {
             let axes = ["x", "y"].map(|name| arrays.get(name).map(|array| array.shape.len()));
@@ -133,7 +136,7 @@ pub fn describe(
             let numbers = Cow::Borrowed(x.data.as_slice());
             let features = FeatureRows::Dense { size: (x.shape[0], x.shape[1]), numbers };
             let clients = clients_of_arrays(arrays, y.data.len(), wanted)?;
-            of_arrays(features, y.data.clone(), clients)
+            records_of_arrays(features, &y.data, clients, arrays)
         }
     };
     records.description(file, wishes.tune)
@@ -147,22 +150,6 @@ fn shapes(arrays: &BTreeMap<String, Array>) -> String {
         .map(|(name, array)| format!("{} {:?}", sanitised(name), array.shape))
         .collect();
     all.join(", ")
-}
-
-/// The records of a file without named columns: sparse rows, or arrays.
-fn of_arrays(
-    features: FeatureRows<'_>,
-    labels: Vec<f64>,
-    clients: RecordClients,
-) -> FileRecords<'_> {
-    FileRecords {
-        names: Vec::new(),
-        features,
-        labels: Cow::Owned(Column::Numbers(labels)),
-        label: String::new(),
-        clients,
-        table: TableNotes::default(),
-    }
 }
 
 /// The names of the first columns of a file, in one line, and the name of the column that is taken to be the labels
@@ -321,6 +308,7 @@ impl FileRecords<'_> {
         }
         lines.push(self.condition_line(&moments, &constant));
         let starter = Starter::new(self, file, &classes, &moments, &constant);
+        lines.extend(starter.iter().map(Starter::test_line));
         Ok(Description { lines, manifest: starter.map(|starter| starter.text(tune)) })
     }
 

@@ -51,8 +51,6 @@ pub enum RecordClients {
         name: String,
         /// How many different values it has.
         values: usize,
-        /// The number of the records of the client that has the fewest.
-        fewest: usize,
     },
     /// Parts of the shuffled records: as many as the user wants or, for `None`, as the number of records suggests.
     Parts(Option<usize>),
@@ -78,9 +76,7 @@ fn is_plural(word: &str, one: &str) -> bool {
 impl RecordClients {
     /// The clients that are the values of this column.
     pub fn of_column(name: &str, column: &Column) -> Self {
-        let counts = value_counts(column);
-        let fewest = counts.iter().map(|(_, n)| *n).min().unwrap_or(0);
-        Self::Column { name: name.to_owned(), values: counts.len(), fewest }
+        Self::Column { name: name.to_owned(), values: value_counts(column).len() }
     }
 }
 

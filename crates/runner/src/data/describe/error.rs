@@ -89,6 +89,14 @@ pub enum StarterError {
         "no record has a value in every column, so that `missing = \"drop\"` leaves none: fill values in, or leave columns out of the file"
     )]
     NoWholeRecord,
+    /// There are more clients than records.
+    #[error("--clients {clients} is more than the number of records, {records}")]
+    TooManyClients {
+        /// The number of clients that the user wishes.
+        clients: usize,
+        /// The number of records.
+        records: usize,
+    },
     /// All features are constant.
     #[error("no feature varies")]
     ConstantFeatures,

@@ -14,7 +14,7 @@ pub enum FeatureRows<'a> {
         numbers: Cow<'a, [f64]>,
     },
     /// Rows of which only some numbers are stored; the others are 0.
-    Sparse(&'a SparseRows),
+    Sparse(Cow<'a, SparseRows>),
 }
 
 /// The mean and the variance of a feature over all records.
@@ -62,6 +62,59 @@ impl FeatureRows<'_> {
         let mut counts = vec![0; self.size().1];
         self.each(|j, x| counts[j] += usize::from(!x.is_finite()));
         counts
+    }
+
+    /// How many values of each feature are missing, which NaN stands for.
+    pub fn lacking(&self) -> Vec<usize> {
+        let mut counts = vec![0; self.size().1];
+        self.each(|j, x| counts[j] += usize::from(x.is_nan()));
+        counts
+    }
+
+    /// For each record whether a feature of it is missing.
+    pub fn lacking_rows(&self) -> Vec<bool> {
+        let mut lacks = vec![false; self.size().0];
+        for (row, lacks) in lacks.iter_mut().enumerate() {
+            self.each_in_row(row, |_, x| *lacks |= x.is_nan());
+        }
+        lacks
+    }
+
+    /// The features of the records with these numbers, in this order.
+    pub fn take(&self, rows: &[usize]) -> FeatureRows<'static> {
+        match self {
+            Self::Dense { size: (_, d), numbers } => {
+                let taken = rows.iter().flat_map(|row| &numbers[row * d..][..*d]);
+                let numbers = Cow::Owned(taken.copied().collect());
+                FeatureRows::Dense { size: (rows.len(), *d), numbers }
+            }
+            Self::Sparse(all) => {
+                FeatureRows::Sparse(Cow::Owned(all.selected(rows.iter().map(|row| (*row, 1.0)))))
+            }
+        }
+    }
+
+    /// The features with the mean of a feature over the records that have a value of it where it is missing. It stays
+    /// missing if no record has one.
+    pub fn with_means(&self) -> FeatureRows<'static> {
+        let (n, d) = self.size();
+        let mut means = vec![0.0; d];
+        self.each(|j, x| means[j] += if x.is_nan() { 0.0 } else { x });
+        let known = self.lacking().into_iter().map(|lacking| (n - lacking) as f64);
+        means.iter_mut().zip(known).for_each(|(mean, known)| *mean /= known);
+        match self {
+            Self::Dense { size, numbers } => {
+                let mut filled = numbers.to_vec();
+                let places = filled.iter_mut().zip(means.iter().cycle());
+                places.filter(|(x, _)| x.is_nan()).for_each(|(x, mean)| *x = *mean);
+                FeatureRows::Dense { size: *size, numbers: Cow::Owned(filled) }
+            }
+            Self::Sparse(all) => {
+                let mut filled = all.clone().into_owned();
+                filled.map_stored(|j, x| if x.is_nan() { means[j] } else { x });
+                FeatureRows::Sparse(Cow::Owned(filled))
+            }
+        }
     }
 
     /// How many records do not store each feature, where it is 0.
@@ -182,7 +235,7 @@ mod tests {
             .collect();
         let rows = SparseRows::from_dense(4, &numbers);
         let dense = FeatureRows::Dense { size: (9, 4), numbers: Cow::Borrowed(&numbers) };
-        let sparse = FeatureRows::Sparse(&rows);
+        let sparse = FeatureRows::Sparse(Cow::Borrowed(&rows));
         assert_eq!((dense.size(), dense.nonzeros()), (sparse.size(), sparse.nonzeros()));
         assert_eq!(dense.rarer()[3], 0);
         for features in [&dense, &sparse] {

@@ -9,8 +9,8 @@ use std::collections::BTreeMap;
 
 /// The share of non-zeros below which features are not standardised: that would make numbers of their zeros.
 const SPARSE: f64 = 0.3;
-/// The fewest records of each class, and the fewest that differ from the most frequent value of a feature, with which
-/// a test set is held out: the clients' records must have all classes and varying features too.
+/// The number of records for each client where the user names no clients; twice as many are the fewest with which a
+/// test set is held out.
 const FEWEST: usize = 10;
 /// The most bytes of dense features.
 pub const MOST_DENSE_BYTES: u128 = super::super::MOST_BYTES as u128;
@@ -31,8 +31,8 @@ pub struct Starter<'a> {
     standardise: bool,
     /// Whether features are stored sparse whatever their density.
     sparse: bool,
-    /// Whether some records are held out as a test set.
-    test: bool,
+    /// Within which groups, as manifests write them, a test set is drawn; `None` if no records are held out.
+    test_within: Option<&'static str>,
     /// The step size of the algorithms, which is safe: about half the inverse of the largest curvature that the loss of
     /// a record may have, and for softmax regression at most the inverse. It is rounded down to one digit.
     step_size: f64,
@@ -54,6 +54,11 @@ impl<'a> Starter<'a> {
     ) -> Result<Self, StarterError> {
         let kind = problem_kind(records, classes)?;
         let (n, d) = records.features.size();
+        if let RecordClients::Parts(Some(clients)) = records.clients
+            && clients > n
+        {
+            return Err(StarterError::TooManyClients { clients, records: n });
+        }
         if constant.len() == d {
             return Err(StarterError::ConstantFeatures);
         }
@@ -85,28 +90,19 @@ impl<'a> Starter<'a> {
         if step_size.is_nan() || step_size <= 0.0 {
             return Err(StarterError::LargeFeatures);
         }
-        // A test set must leave the clients' records all classes, and features that vary.
-        let varied = !standardise || {
-            let rarer = records.features.rarer();
-            kept.iter().all(|j| rarer[*j] >= FEWEST)
-        };
-        let several = kind == "least-squares-dataset" || classes.iter().all(|(_, n)| *n >= FEWEST);
-        // And it must leave each client some of its records.
-        let held = match records.clients {
-            RecordClients::Column { fewest, .. } => fewest,
-            RecordClients::Parts(Some(parts)) => n / parts.max(1),
-            RecordClients::Parts(None) => FEWEST,
-        };
-        let test = n >= 2 * FEWEST && varied && several && held >= FEWEST;
+        let has_classes = kind != "least-squares-dataset";
+        let labels = if has_classes { classes.len() } else { 0 };
+        let varying: &[usize] = if standardise { &kept } else { &[] };
+        let test_within = test_within(records, labels, varying);
         Ok(Self {
             records,
             file,
             kind,
-            classes: kind != "least-squares-dataset",
+            classes: has_classes,
             features,
             standardise,
             sparse: wide,
-            test,
+            test_within,
             step_size,
         })
     }
@@ -129,16 +125,16 @@ impl<'a> Starter<'a> {
             RecordClients::Column { name, .. } => (Some(quoted(name)), None),
             RecordClients::Parts(parts) => {
                 let (n, _) = records.features.size();
-                (None, Some(parts.unwrap_or((n / FEWEST).clamp(1, 10))))
+                (None, Some(number_of_parts(*parts, n)))
             }
         };
-        let is_drawn = self.test || column.is_none();
+        let is_drawn = self.has_test() || column.is_none();
         let label = Some(records.label.as_str()).filter(|label| !matches!(*label, "" | "label"));
         let features: Vec<String> = self.features.iter().map(|name| quoted(name)).collect();
         let categorical = self.categorical_features();
         let clients = parts.map(|parts| parts.to_string());
         let metrics = self.metrics();
-        let loss = if self.test { "test-loss" } else { "train-loss" };
+        let loss = if self.has_test() { "test-loss" } else { "train-loss" };
         // Tuned step sizes are from a tenth of the safe one to thirty times as large, where some diverge.
         let low = one_digit(self.step_size / 10.0);
         let high = one_digit(self.step_size * 30.0);
@@ -164,13 +160,14 @@ impl<'a> Starter<'a> {
             ("split-column", column.map(|name| format!("{{ column = {name} }}"))),
             ("split", clients.as_ref().map(|_| quoted("iid"))),
             ("clients", clients),
-            ("test", self.test.then(|| "0.2".to_owned())),
+            ("test", self.has_test().then(|| "0.2".to_owned())),
+            ("test-within", self.test_within.map(quoted)),
             ("missing", missing.map(quoted)),
             ("storage", self.sparse.then(|| quoted("sparse"))),
             ("standardise", Some(self.standardise.to_string())),
             ("metrics", Some(format!("{metrics:?}"))),
             // Without a test set candidates are selected by the default, the squared distance from the optimum.
-            ("metric", self.test.then(|| quoted(loss))),
+            ("metric", self.has_test().then(|| quoted(loss))),
             ("loss", Some(quoted(loss))),
             ("last-metric", metrics.last().map(|last| quoted(last))),
             ("step-size", Some(self.step_size.to_string())),
@@ -180,12 +177,27 @@ impl<'a> Starter<'a> {
         fill_template(&[include_str!("dataset.txt"), rest].concat(), &values)
     }
 
+    /// Whether some records are held out as a test set.
+    fn has_test(&self) -> bool {
+        self.test_within.is_some()
+    }
+
+    /// A line that says how the test set is drawn, or why there is none.
+    pub fn test_line(&self) -> String {
+        match self.test_within {
+            Some(groups) => format!("test set: a fifth of the records, drawn within {groups}"),
+            None => {
+                "test set: none, since clients, classes and features need nearly all records".into()
+            }
+        }
+    }
+
     /// The metrics that the manifest records, of which a figure draws the last.
     fn metrics(&self) -> Vec<&'static str> {
         let mut metrics = vec!["train-loss"];
-        metrics.extend(self.test.then_some("test-loss"));
+        metrics.extend(self.has_test().then_some("test-loss"));
         metrics.extend(self.classes.then_some("accuracy"));
-        metrics.extend((self.classes && self.test).then_some("test-accuracy"));
+        metrics.extend((self.classes && self.has_test()).then_some("test-accuracy"));
         metrics.extend((!self.classes).then_some("suboptimality"));
         metrics
     }
@@ -195,6 +207,58 @@ impl<'a> Starter<'a> {
         let all = self.records.table.categorical.iter();
         all.filter(|name| self.features.contains(name)).map(|name| quoted(name)).collect()
     }
+}
+
+/// The number of clients to which shuffled records are given: as the user wishes, or else one for [`FEWEST`] of the `n`
+/// records, from 1 to 10.
+fn number_of_parts(wanted: Option<usize>, n: usize) -> usize {
+    wanted.unwrap_or((n / FEWEST).clamp(1, 10))
+}
+
+/// Within which groups a test set is drawn from these records, as manifests write them: within the classes of shuffled
+/// records, which have this number of `classes`, and within clients that a column names or that fit numbers (0
+/// classes). `None` if fewer than a tenth of the records would be drawn with some seed. `varying` are the numbers of the
+/// features that are standardised.
+fn test_within(
+    records: &FileRecords<'_>,
+    classes: usize,
+    varying: &[usize],
+) -> Option<&'static str> {
+    let (n, _) = records.features.size();
+    let is_by_column = matches!(records.clients, RecordClients::Column { .. });
+    let clients = match records.clients {
+        RecordClients::Column { values, .. } => values,
+        RecordClients::Parts(wanted) => number_of_parts(wanted, n),
+    };
+    // Within classes, any record may be drawn, and those that are left must be as many as the clients.
+    let within_classes = !is_by_column && classes > 0 && clients <= n / 2;
+    // Each of these may keep up to one record, and each pair of categories and each feature that lacks values two.
+    let lacking = records.table.missing.len() + records.table.categorical.len();
+    let guarded_clients = if within_classes { 0 } else { clients };
+    let guarded = guarded_clients + classes + 2 * lacking;
+    let all_rarer = records.features.rarer();
+    let rarer = varying.iter().map(|j| all_rarer[*j]).collect();
+    let is_certain = free_records(n, guarded, rarer) >= n.div_ceil(10);
+    let groups = if within_classes { "classes" } else { "clients" };
+    (n >= 2 * FEWEST && is_certain).then_some(groups)
+}
+
+/// A lower bound on how many of `n` records a draw of the test set may take, whatever its random order is. It leaves
+/// `guarded` records to the clients, and of each standardised feature the first record of the order and the first one
+/// with another value; `rarer` has for each feature the number of records that differ from its most frequent value.
+///
+/// If r or more records differ, no value has more than n − r records, so that two values are among the first n − r + 1
+/// records of any order. A feature with fewer than r adds a single record to these.
+fn free_records(n: usize, guarded: usize, mut rarer: Vec<usize>) -> usize {
+    if rarer.is_empty() {
+        return n.saturating_sub(guarded);
+    }
+    // Where no value has more than half of the records, the number is only known to be half of them or more.
+    rarer.iter_mut().for_each(|number| *number = (*number).min(n.div_ceil(2)));
+    rarer.sort_unstable();
+    let with_all_rare = n.saturating_sub(1 + rarer.len());
+    let with_some = rarer.iter().enumerate().map(|(rare, r)| r.saturating_sub(1 + rare));
+    with_some.fold(with_all_rare, usize::max).saturating_sub(guarded)
 }
 
 /// These values as an array of TOML; `None` if there are none.
@@ -250,4 +314,42 @@ fn one_digit(x: f64) -> f64 {
     let digits = text.split(['e', '.']).next().unwrap_or("1");
     let exponent = text.split('e').nth(1).unwrap_or("0");
     format!("{digits}e{exponent}").parse().unwrap_or(x)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Of every order of small files, the records that the first two values of each feature take are at most as many as
+    /// the bound says.
+    #[test]
+    fn the_bound_on_free_records_holds() {
+        // Two features of six records: one value differs, and two do.
+        let features = [[1, 0, 0, 0, 0, 0], [0, 0, 2, 0, 0, 3]];
+        let mut least = 6;
+        for order in 0..720_usize {
+            let mut left: Vec<usize> = (0..6).collect();
+            let mut code = order;
+            let order: Vec<usize> = (1..=6)
+                .rev()
+                .map(|k| {
+                    let i = code % k;
+                    code /= k;
+                    left.remove(i)
+                })
+                .collect();
+            let mut kept = vec![order[0]];
+            for values in features {
+                let other = order.iter().find(|i| values[**i] != values[order[0]]);
+                kept.extend(other);
+            }
+            kept.sort_unstable();
+            kept.dedup();
+            least = least.min(6 - kept.len());
+        }
+        assert_eq!((least, free_records(6, 0, vec![1, 2])), (3, 3));
+        assert_eq!(free_records(100, 5, vec![90; 2000]), 44);
+        assert_eq!(free_records(100, 5, vec![1; 200]), 0);
+        assert_eq!(free_records(20, 3, Vec::new()), 17);
+    }
 }

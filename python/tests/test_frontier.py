@@ -99,14 +99,15 @@ momentum = {point["settings"].removeprefix("momentum ")}
         ("{ fedavgm = { momentun = [0.5] } }", "has no key `momentun`"),
         ("{ fedavgm = { momentum = [] } }", "at least one"),
         ("{ fedavgmm = {} }", 'no algorithm is called "fedavgmm"'),
-        ("{ fedadam = {} }", "fedadam cannot be solved exactly"),
+        ("{ topk = {} }", "topk cannot be solved exactly"),
+        ("{ fedadam = {} }", "fedadam cannot be solved exactly: the server adapts its step"),
     ],
 )
 def test_what_is_refused(algorithm: str, words: str, tmp_path: Path) -> None:
     with pytest.raises(ef.ExactfedError, match=words) as refusal:
         frontier(algorithm, tmp_path)
-    if "fedadam" in algorithm:
-        assert "change**2" in str(refusal.value), "the line that is not linear"
+    if "topk" in algorithm:
+        assert "np.abs(change)" in str(refusal.value), "the line that is not linear"
 
 
 OWN = """

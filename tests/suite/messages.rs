@@ -136,7 +136,7 @@ too = 1
     cohort_too_large: "step-size = 0.1" => "step-size = 0.1\ncohort = 4";
     participation_out_of_range: "step-size = 0.1" => "step-size = 0.1\ncohort = [2, 0.5, 1.0, 2.5, -1, \"all\"]";
     participation_of_everybody: "step-size = 0.1" => "step-size = 0.1\ncohort = [0.5, 1.0]";
-    shipped_algorithm: "[[algorithm.fedlsa]]" => "[[algorithm.fedadam]]";
+    shipped_algorithm: "[[algorithm.fedlsa]]" => "[[algorithm.fedavgm]]";
     coin_beside_local_steps: "[[algorithm.fedlsa]]" => "[[algorithm.scafflsa]]\ncommunication-probability = 0.1";
     coin_out_of_range: "[[figure.convergence]]" => "[[algorithm.scaffnew]]\nstep-size = 0.1\ncommunication-probability = 1.5\n\n[[figure.convergence]]";
     clock_without_coin: "[[algorithm.fedlsa]]" => "[[algorithm.scafflsa]]\nclock = \"steps\"";

@@ -1,8 +1,8 @@
 """Algorithms of the literature, written round by round with :func:`exactfed.algorithm`.
 
 Importing this package makes their kinds known to manifests: ``client-momentum``, ``delayed``,
-``ef21``, ``fedadam``, ``fedavgm``, ``feddyn``, ``fedfista``, ``fednesterov``, ``fedyogi``,
-``gossip``, ``gradient-tracking``, ``masked``, ``mimelite``, ``private``, ``scaffold-momentum``,
+``ef21``, ``fedavgm``, ``feddyn``, ``fedfista``, ``fednesterov``, ``gossip``,
+``gradient-tracking``, ``masked``, ``mimelite``, ``private``, ``scaffold-momentum``,
 ``svrg-anchor`` and ``topk``. A manifest that names them without Python code of its own says
 ``python = ["exactfed.algorithms"]``.
 """
@@ -12,12 +12,10 @@ from __future__ import annotations
 from .client_momentum import client_momentum
 from .delayed import delayed
 from .ef21 import ef21
-from .fedadam import fedadam
 from .fedavgm import fedavgm
 from .feddyn import feddyn
 from .fedfista import fedfista
 from .fednesterov import fednesterov
-from .fedyogi import fedyogi
 from .gossip import gossip
 from .gradient_tracking import gradient_tracking
 from .masked import masked
@@ -31,12 +29,10 @@ __all__ = [
     "client_momentum",
     "delayed",
     "ef21",
-    "fedadam",
     "fedavgm",
     "feddyn",
     "fedfista",
     "fednesterov",
-    "fedyogi",
     "gossip",
     "gradient_tracking",
     "masked",

@@ -2,7 +2,7 @@
 //! added, minimised by as many stochastic steps. No other algorithm here is
 //! the same; with μ = 0 it is FedAvg.
 
-use super::info::{Family, MEAN, RoundFormula};
+use super::info::{Family, MEAN, PULLED, RoundFormula};
 use super::{AlgorithmKind, Component, Participation, has_cohort};
 use crate::federated::Terms;
 use schemars::JsonSchema;
@@ -32,7 +32,6 @@ impl AlgorithmKind for FedProx {
 
     /// What the algorithm does in a round, as pages write it.
     fn round(&self) -> Option<RoundFormula> {
-        const PULLED: &str = r"\theta_c \leftarrow \theta_c - \gamma \left( F_c(\theta_c; Z) + \mu \left( \theta_c - \theta_t \right) \right)";
         let words = "as FedAvg, with a pull towards the start of the round";
         Some(RoundFormula { words, tex: &[PULLED, MEAN] })
     }

@@ -65,6 +65,8 @@ pub const LOCAL: &str = r"\theta_c \leftarrow \theta_c - \gamma F_c(\theta_c; Z)
 /// A local step with the correction ξ_c, in TeX.
 pub const CORRECTED: &str =
     r"\theta_c \leftarrow \theta_c - \gamma \left( F_c(\theta_c; Z) + \xi_c \right)";
+/// A local step with a proximal term, in TeX.
+pub const PULLED: &str = r"\theta_c \leftarrow \theta_c - \gamma \left( F_c(\theta_c; Z) + \mu \left( \theta_c - \theta_t \right) \right)";
 /// The server's mean of the clients, in TeX.
 pub const MEAN: &str = r"\theta_{t+1} = \frac{1}{N} \sum_{c=1}^{N} \theta_c";
 
@@ -76,3 +78,10 @@ pub const BY_COIN: RoundFormula = RoundFormula {
         r"\xi_c \leftarrow \xi_c + \frac{p}{\gamma} \left( \theta_c - \bar\theta \right), \quad \bar\theta = \frac{1}{N} \sum_{c=1}^{N} \theta_c",
     ],
 };
+
+/// The clients' mean change Δ_t in a round, in TeX.
+pub const MEAN_CHANGE: &str = r"\Delta_t = \frac{1}{N} \sum_{c=1}^{N} \theta_c - \theta_t";
+/// The first moment of an adaptive server, by coordinate, in TeX.
+pub const FIRST_MOMENT: &str = r"m_t = \beta_1 m_{t-1} + (1 - \beta_1) \Delta_t";
+/// The move of an adaptive server, by coordinate, in TeX.
+pub const ADAPTIVE_STEP: &str = r"\theta_{t+1} = \theta_t + \gamma_g \frac{m_t}{\sqrt{v_t} + \tau}";

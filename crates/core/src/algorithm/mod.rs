@@ -6,14 +6,18 @@
 //! *Invariant*: an algorithm knows the engine and the problem's oracle; of a
 //! problem's facts it uses none, so that theory can judge it.
 
+pub mod adaptive;
 mod averaged;
 pub mod custom;
 #[cfg(test)]
 mod dummy;
+pub mod fedadagrad;
+pub mod fedadam;
 pub mod fedavg;
 pub mod fedlin;
 pub mod fednova;
 pub mod fedprox;
+pub mod fedyogi;
 mod info;
 mod instance;
 pub mod minibatch_sgd;
@@ -31,6 +35,7 @@ use crate::flattened::Flattened;
 use crate::problem::{Fault, Faults, Problem};
 use crate::round_program::{RoundPrice, Traced};
 use crate::sources::StatedAlgorithm;
+use adaptive::WithAdaptiveServer;
 pub use averaged::Average;
 pub use info::{AlgorithmInfo, Family, RoundFormula};
 pub use instance::{Boxed, Instance};
@@ -314,6 +319,9 @@ algorithms! { $
     FedLin("fedlin", "FedLin", WithWork<fedlin::FedLin>),
     FedNova("fednova", "FedNova", WithWork<fednova::FedNova>),
     Scaffnew("scaffnew", "Scaffnew", scaffnew::Scaffnew),
+    FedAdagrad("fedadagrad", "FedAdagrad", WithAdaptiveServer<fedadagrad::FedAdagrad>),
+    FedAdam("fedadam", "FedAdam", WithAdaptiveServer<fedadam::FedAdam>),
+    FedYogi("fedyogi", "FedYogi", WithAdaptiveServer<fedyogi::FedYogi>),
     #[cfg(test)]
     Dummy("dummy", "dummy", dummy::Dummy),
 }

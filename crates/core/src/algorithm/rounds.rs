@@ -72,7 +72,7 @@ impl<'a> ComponentRuns<'a> {
         }
     }
 
-    /// The weights π_k/E_k of the N clients in the server's mean where these replace their shares (FedNova); `None`
+    /// The weights π_k/a_k of the N clients in the server's mean where these replace their shares (FedNova); `None`
     /// where they do not. The shares π_k are taken to be 1/N: exact moments are refused for FedNova on a problem with
     /// unequal shares ([`crate::moments`]).
     fn progress_weights(&self, terms: &Terms) -> Option<Vec<f64>> {
@@ -96,15 +96,19 @@ impl<'a> ComponentRuns<'a> {
         })
     }
 
-    /// Checks that programs can say how the runs share their draws, so that second moments follow from them. A custom
-    /// algorithm, whose terms say nothing of its rounds, is refused too.
+    /// Checks that programs can say what the rounds do and how the runs share their draws, so that second moments
+    /// follow from them. A custom algorithm, whose terms say nothing of its rounds, is refused too.
     ///
     /// # Errors
-    /// [`ProgramError::Open`] if they cannot.
+    /// [`ProgramError::AdaptiveServer`] if the moves of the server are not linear, and [`ProgramError::Open`] if
+    /// programs cannot say it for any other reason.
     fn check_draws(&self) -> Result<(), ProgramError> {
         let is_part = self.cohort < self.size.clients;
         let mut measures_variates = false;
         for Component { terms, .. } in self.components {
+            if terms.server_optimiser.is_some() {
+                return Err(ProgramError::AdaptiveServer);
+            }
             // Nothing is known of the rounds, or the draw of the cohort decides on the weights of the server's mean.
             let is_unknown = matches!(terms.variates, Variates::Unknown(_));
             if is_unknown || is_part && self.progress_weights(terms).is_some() {
@@ -133,7 +137,8 @@ impl<'a> ComponentRuns<'a> {
 /// ones.
 ///
 /// # Errors
-/// [`ProgramError::Open`] if no program says what the rounds do and how the runs share their draws.
+/// [`ProgramError::Open`] if no program says what the rounds do and how the runs share their draws, and
+/// [`ProgramError::AdaptiveServer`] if this is because of an adaptive server.
 pub fn constant_rounds(components: &[Component], size: ProblemSize) -> Traced {
     ComponentRuns::new(components, size).check_draws()?;
     Ok(constant_rounds_unchecked(components, size))
@@ -142,7 +147,8 @@ pub fn constant_rounds(components: &[Component], size: ProblemSize) -> Traced {
 /// [`constant_rounds`] without its checks, for means and for estimates of effort. Where [`constant_rounds`] refuses the
 /// runs since no program says how they share their draws, the means are right here and the second moments are not. Of
 /// FedNova with a cohort and unequal numbers of local steps the means are wrong too: the server weighs the ends of the
-/// cohort equally in this program. Not for custom algorithms, whose terms do not say what rounds do.
+/// cohort equally in this program, and so are those of an adaptive server, which goes a plain step here. Not for custom
+/// algorithms, whose terms do not say what rounds do.
 pub fn constant_rounds_unchecked(components: &[Component], size: ProblemSize) -> Program {
     let runs = ComponentRuns::new(components, size);
     let first = RoundWriter::new(&runs, true, 1.0);
@@ -161,7 +167,7 @@ pub fn constant_rounds_unchecked(components: &[Component], size: ProblemSize) ->
 /// second round on it has the estimate of each run, and after these the control variates of each run that has some.
 ///
 /// # Errors
-/// [`ProgramError::Open`] as for [`constant_rounds`].
+/// As for [`constant_rounds`].
 pub fn rounds_up_to(components: &[Component], size: ProblemSize, rounds: u64) -> Traced {
     let runs = ComponentRuns::new(components, size);
     runs.check_draws()?;
@@ -178,7 +184,7 @@ pub fn rounds_up_to(components: &[Component], size: ProblemSize, rounds: u64) ->
 
 /// The rounds of N clients as runs of local steps, with corrections or without, whose ends the server averages: THEORY
 /// (6.6). `None` if the rounds do anything else: a coin, step sizes that fall, a cohort, a proximal term, FedNova's
-/// weights or other control variates than Scaffold's. Of clients that are alike ([`treats_clients_alike`]), 1 stands
+/// weights, an adaptive server or other control variates than Scaffold's. Of clients that are alike ([`treats_clients_alike`]), 1 stands
 /// for any number.
 pub fn local_runs(components: &[Component], clients: usize) -> Option<LocalRuns> {
     let is_corrected = components[0].terms.variates != Variates::None;
@@ -192,7 +198,9 @@ pub fn local_runs(components: &[Component], clients: usize) -> Option<LocalRuns>
         };
         let is_constant = terms.schedule == Schedule::Every && terms.decay.is_none();
         let takes_all = terms.cohort.is_none_or(|size| size >= clients);
-        let is_plain = terms.proximal == 0.0 && terms.progress_weights(clients, None).is_none();
+        let is_plain = terms.proximal == 0.0
+            && terms.progress_weights(clients, None).is_none()
+            && terms.server_optimiser.is_none();
         if !(is_known && is_constant && takes_all && is_plain) {
             return None;
         }

@@ -10,6 +10,7 @@ use crate::sources::StatedAlgorithm;
 pub fn of_terms(terms: &Terms) -> StatedAlgorithm {
     match (terms.variates, terms.schedule) {
         _ if terms.proximal != 0.0 || terms.normalised_progress => StatedAlgorithm::Other,
+        _ if terms.server_optimiser.is_some() => StatedAlgorithm::Other,
         (Variates::None, Schedule::Every) => StatedAlgorithm::FedAvg,
         (Variates::Kept(Learning::OptionTwo), Schedule::Every) => StatedAlgorithm::Scaffold,
         (Variates::Kept(Learning::OptionTwo), Schedule::Bernoulli { .. }) => {

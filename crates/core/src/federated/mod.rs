@@ -11,6 +11,7 @@ mod correction;
 mod cost;
 mod pool;
 mod round_clients;
+mod server_optimiser;
 mod terms;
 mod together;
 mod work;
@@ -22,6 +23,8 @@ pub use correction::ControlVariates;
 pub use cost::Cost;
 use pool::{AnyPool, LocalRound, Pool, advance_in_parallel};
 pub use round_clients::{LocalWork, RoundClients};
+use server_optimiser::ServerMoments;
+pub use server_optimiser::{SecondMoment, ServerOptimiser};
 pub use terms::{Clock, Decay, Learning, Schedule, StatedPrice, Terms, Variates, expected_steps};
 pub use together::{RunsTogether, Together, runs_together};
 use work::{Participants, StepPlans};
@@ -114,6 +117,8 @@ pub struct Federated<'p, P: Problem> {
     variates: Option<ControlVariates>,
     /// The weights of the clients' ends in the server's mean, if these are not the clients' shares (FedNova).
     weights: Option<Vec<f64>>,
+    /// The moments of an adaptive server, if the terms have one.
+    moments: Option<ServerMoments>,
     coin: Coin,
     cost: Cost,
     /// The number of rounds so far, counted only where step sizes fall.
@@ -134,6 +139,7 @@ impl<'p, P: Problem> Federated<'p, P> {
         let plans = StepPlans::new(&terms, n, 1.0);
         let weights = terms.progress_weights(n, problem.unequal_shares());
         let stream = Stream::new(from.seed, Purpose::Server, from.copy, from.replicate, 0);
+        let moments = terms.server_optimiser.map(|optimiser| ServerMoments::new(optimiser, d));
         let mut run = Self {
             terms,
             cohort: Participants::new(Members::all(n), &plans.clients),
@@ -144,6 +150,7 @@ impl<'p, P: Problem> Federated<'p, P> {
             before: vec![0.0; d],
             variates: corrected.then(|| ControlVariates::new(n, d, problem.unequal_shares())),
             weights,
+            moments,
             coin: Coin { stream, until: 0, clients_moved: false },
             cost: Cost::default(),
             decayed: 0,
@@ -271,17 +278,25 @@ impl<'p, P: Problem> Federated<'p, P> {
         self.terms.server_step * factor
     }
 
+    /// Moves the server from θ_t, which `self.before` has, by its step or its adaptive optimiser: `self.theta` has the
+    /// mean of the clients' ends, and is replaced by θ_{t+1}.
+    fn move_server(&mut self) {
+        let server_step = self.server_step();
+        if let Some(moments) = &mut self.moments {
+            moments.move_server(&self.before, server_step, &mut self.theta);
+        } else if server_step != 1.0 {
+            for (theta, before) in self.theta.iter_mut().zip(&self.before) {
+                *theta = before + server_step * (*theta - before);
+            }
+        }
+    }
+
     /// Ends a round with fixed numbers of local steps after the local steps: the server moves, variates that are kept
     /// learn, and the cost is counted.
     fn end_fixed_round(&mut self) {
         std::mem::swap(&mut self.before, &mut self.theta);
         self.average_and_learn();
-        let server_step = self.server_step();
-        if server_step != 1.0 {
-            for (theta, before) in self.theta.iter_mut().zip(&self.before) {
-                *theta = before + server_step * (*theta - before);
-            }
-        }
+        self.move_server();
         if self.terms.variates == Variates::Kept(Learning::OptionOne) {
             // Option one: c_k is measured by further calls. They are made at θ_t, not at θ_{t+1}.
             std::mem::swap(&mut self.before, &mut self.theta);

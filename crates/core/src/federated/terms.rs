@@ -1,6 +1,7 @@
 //! The terms of a run: everything in which algorithms differ, as values. An algorithm
 //! is a choice of terms.
 
+use super::ServerOptimiser;
 use crate::problem::{Fault, Faults};
 use crate::words::count;
 use serde::{Deserialize, Serialize};
@@ -14,8 +15,9 @@ pub struct Terms {
     pub local_steps: Vec<u64>,
     /// Whether γ_k = γ/E_k (BOOK 5.11); else γ_k = γ.
     pub normalised: bool,
-    /// Whether the server divides what a client has moved by its number of local steps (FedNova): the mean of the
-    /// clients has weights ∝ π_k/E_k, and the server step is multiplied by Σ π_k E_k Σ π_k/E_k.
+    /// Whether the server divides what a client has moved by its number of local steps (FedNova), or by what replaces
+    /// this number under a proximal term, a_k ([`Terms::progress_length`]): the mean of the clients has weights ∝
+    /// π_k/a_k, and the server step is multiplied by Σ π_k E_k Σ π_k/a_k.
     pub normalised_progress: bool,
     /// B_k, the oracle calls that a local step averages, one entry or more; client k has entry k modulo the length.
     pub batches: Vec<u64>,
@@ -23,8 +25,10 @@ pub struct Terms {
     pub schedule: Schedule,
     /// L, the number of clients that are drawn without replacement in each round; `None` if all take part.
     pub cohort: Option<usize>,
-    /// γ_g: θ_{t+1} = θ_t + γ_g (mean of the clients − θ_t).
+    /// γ_g: θ_{t+1} = θ_t + γ_g (mean of the clients − θ_t), or the step of the adaptive optimiser of the server.
     pub server_step: f64,
+    /// The adaptive optimiser that moves the server in place of its plain step; `None` without one.
+    pub server_optimiser: Option<ServerOptimiser>,
     /// The control variates, whose corrections are added to the clients' fields.
     pub variates: Variates,
     /// The weight μ of a proximal term μ(θ_c − θ_t) in every local step (FedProx); 0 without one.
@@ -144,6 +148,7 @@ impl Terms {
             schedule: Schedule::Every,
             cohort: None,
             server_step: 1.0,
+            server_optimiser: None,
             variates: Variates::None,
             proximal: 0.0,
             decay: None,
@@ -171,38 +176,56 @@ impl Terms {
         self.batches[client % self.batches.len()]
     }
 
-    /// π_k/E_k, N numbers, where these weigh the clients in the server's mean in place of their shares π_k (FedNova).
-    /// `shares` are π_k, N numbers; without them all are 1/N. `None` if the shares are the weights, or the clients take
-    /// equal numbers of local steps, so that both are the same mean.
+    /// a_k, by which FedNova divides what a client has moved: the sum of the weights that the fields of its E_k local
+    /// steps have in its move, divided by γ_k. It is E_k, and with a proximal term, which shrinks the moves of earlier
+    /// steps, Σ (1 − γ_k μ)^j over j below E_k (Wang et al. 2020).
+    pub fn progress_length(&self, client: usize) -> f64 {
+        let steps = self.steps(client) as f64;
+        if self.proximal == 0.0 {
+            return steps;
+        }
+        let pull = self.step(client) * self.proximal;
+        (1.0 - libm::pow(1.0 - pull, steps)) / pull
+    }
+
+    /// π_k/a_k, N numbers, where these weigh the clients in the server's mean in place of their shares π_k (FedNova);
+    /// a_k is the [`progress_length`](Self::progress_length). `shares` are π_k, N numbers; without them all are 1/N.
+    /// `None` if the shares are the weights, or the clients take equal numbers of local steps without a proximal term,
+    /// so that both are the same mean and the server step is as it is.
     pub fn progress_weights(&self, clients: usize, shares: Option<&[f64]>) -> Option<Vec<f64>> {
         let is_equal = self.local_steps.iter().all(|steps| *steps == self.local_steps[0]);
-        if !self.normalised_progress || is_equal {
+        if !self.normalised_progress || is_equal && self.proximal == 0.0 {
             return None;
         }
         let mut weights = Vec::with_capacity(clients);
         for client in 0..clients {
             let share = shares.map_or(1.0 / clients as f64, |shares| shares[client]);
-            weights.push(share / self.steps(client) as f64);
+            weights.push(share / self.progress_length(client));
         }
         Some(weights)
     }
 
-    /// Σ π_k E_k Σ π_k/E_k over the clients that take part, `members`, with their shares divided by their sum: what
-    /// FedNova multiplies the server step by. `weights` are the [`progress_weights`](Self::progress_weights) π_k/E_k of
+    /// Σ π_k E_k Σ π_k/a_k over the clients that take part, `members`, with their shares divided by their sum: what
+    /// FedNova multiplies the server step by. `weights` are the [`progress_weights`](Self::progress_weights) π_k/a_k of
     /// all clients.
     pub fn progress_factor(&self, weights: &[f64], members: &[usize]) -> f64 {
         let mut sum = 0.0;
         let mut steps = 0.0;
         let mut inverse = 0.0;
         for &client in members {
-            let count = self.steps(client) as f64;
-            // π_k, found from π_k/E_k.
-            let share = weights[client] * count;
+            // π_k, found from π_k/a_k.
+            let share = weights[client] * self.progress_length(client);
             sum += share;
-            steps += share * count;
+            steps += share * self.steps(client) as f64;
             inverse += weights[client];
         }
         steps / sum * (inverse / sum)
+    }
+
+    /// Whether the server goes to the mean of the clients' ends: it has no server step other than 1, and no adaptive
+    /// optimiser. The mean has the weights of [`Self::progress_weights`], or those of the clients' shares.
+    pub fn goes_to_mean(&self) -> bool {
+        self.server_step == 1.0 && self.server_optimiser.is_none()
     }
 
     /// H: the local steps in a round of the client that takes the most; under random
@@ -374,7 +397,20 @@ impl Terms {
             "is not supported for FedLin".into()
         });
         faults.positive("server-step", self.server_step);
+        if let Some(optimiser) = &self.server_optimiser {
+            optimiser.check(&mut faults);
+        }
         faults.non_negative("proximal", self.proximal);
+        if self.normalised_progress {
+            // Otherwise the lengths a_k may be 0 or negative.
+            let pull = self.step_size * self.proximal;
+            faults.require(pull < 2.0, "proximal", || {
+                format!(
+                    "must be below 2/γ = {}, since the pull alone expands otherwise",
+                    2.0 / self.step_size
+                )
+            });
+        }
         if let Some(Decay { power, offset }) = self.decay {
             faults.require(power > 0.0 && power <= 1.0, "decay.power", || {
                 format!("must be above 0 and at most 1, not {power}")

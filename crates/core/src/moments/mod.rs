@@ -192,11 +192,11 @@ pub fn means_converge(facts: &dyn Facts, components: &[Component], per_step: boo
     components.iter().all(|run| mean_converges(facts, run, per_step))
 }
 
-/// [`means_converge`] for one run, whatever its weight is. False for FedNova on unequal shares. If `per_step` is said
-/// of a run whose single local steps no program says, such as one without a coin, it is asked of the rounds of its
-/// terms.
+/// [`means_converge`] for one run, whatever its weight is. False for FedNova on unequal shares and for an adaptive
+/// server. If `per_step` is said of a run whose single local steps no program says, such as one without a coin, it is
+/// asked of the rounds of its terms.
 fn mean_converges(facts: &dyn Facts, run: &Component, per_step: bool) -> bool {
-    if weighs_unequal_shares(facts, run) {
+    if weighs_unequal_shares(facts, run) || run.terms.server_optimiser.is_some() {
         return false;
     }
     let alone = std::slice::from_ref(run);

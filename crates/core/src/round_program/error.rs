@@ -26,6 +26,11 @@ pub enum ProgramError {
     /// Programs cannot say how the runs of the algorithm share their draws.
     #[error("second moments do not close")]
     Open,
+    /// The server divides its moves by square roots of their second moments (FedAdam and its relatives).
+    #[error(
+        "the server adapts its step to the squares of its changes, so that its rounds are not linear"
+    )]
+    AdaptiveServer,
     /// Single local steps are asked of an algorithm whose local steps no coin ends.
     #[error("no coin ends the local steps")]
     NoCoin,

@@ -27,7 +27,7 @@ pub fn distinguishing_settings<'a>(
 }
 
 /// The symbols of settings in the sources.
-const SYMBOLS: [(&str, &str); 16] = [
+const SYMBOLS: [(&str, &str); 19] = [
     ("step-size", "γ"),
     ("local-steps", "H"),
     ("path-length", "γH"),
@@ -44,6 +44,9 @@ const SYMBOLS: [(&str, &str); 16] = [
     ("l2", "λ"),
     ("alpha", "α"),
     ("beta", "β"),
+    ("beta1", "β₁"),
+    ("beta2", "β₂"),
+    ("tau", "τ"),
 ];
 
 /// The symbol of a setting, or else its name: the title of an axis.

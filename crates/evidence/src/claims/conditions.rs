@@ -144,7 +144,7 @@ fn run_conditions<'a>(
         normalised: terms.normalised,
         cohort: terms.cohort,
         // Whether the server goes to the plain mean of clients that make equal or normalised numbers of steps.
-        equal: terms.server_step == 1.0 && (terms.normalised || same_steps),
+        equal: terms.goes_to_mean() && (terms.normalised || same_steps),
     }
 }
 

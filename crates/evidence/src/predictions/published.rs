@@ -66,7 +66,7 @@ impl Theory<'_> {
         // The two runs of Richardson-Romberg differ in the step size: that of the first one is γ.
         let terms = components.swap_remove(0).terms;
         let plain = terms.proximal == 0.0
-            && terms.server_step == 1.0
+            && terms.goes_to_mean()
             && terms.decay.is_none()
             && !terms.normalised_progress;
         if identity.algorithm.average() != Average::None || !plain {

@@ -35,7 +35,7 @@ impl UniformTerms {
         let step_size =
             if terms.normalised { terms.step_size / local_steps.mean() } else { terms.step_size };
         let constant = terms.decay.is_none();
-        let plain = terms.proximal == 0.0 && terms.server_step == 1.0;
+        let plain = terms.proximal == 0.0 && terms.goes_to_mean();
         (even && constant && plain).then_some(Self { step_size, local_steps, variates })
     }
 

@@ -26,16 +26,14 @@ const FRACTION: &str = "fraction";
 /// `weights = { given = [0.4, 0.3, 0.3] }`.
 const GIVEN: &str = "given";
 /// The kinds of the algorithms that `exactfed.algorithms` defines.
-pub const SHIPPED: [&str; 17] = [
+pub const SHIPPED: [&str; 15] = [
     "client-momentum",
     "delayed",
     "ef21",
-    "fedadam",
     "fedavgm",
     "feddyn",
     "fedfista",
     "fednesterov",
-    "fedyogi",
     "gossip",
     "gradient-tracking",
     "masked",

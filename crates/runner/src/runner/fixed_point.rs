@@ -68,7 +68,9 @@ pub(super) fn fixed_point(cell: &Cell, instance: &dyn Instance) -> Option<Vec<f6
         let work = |client| terms.local_update(client);
         let part = terms.cohort.is_some_and(|cohort| cohort < facts.clients());
         let even = terms.normalised || terms.local_steps.iter().all(|e| *e == terms.local_steps[0]);
-        let limit = if matches!(terms.variates, Variates::Unknown(_)) {
+        let limit = if matches!(terms.variates, Variates::Unknown(_))
+            || terms.server_optimiser.is_some()
+        {
             return None;
         } else if terms.variates != Variates::None {
             // Control variates remove the bias.

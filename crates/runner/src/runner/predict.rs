@@ -79,8 +79,10 @@ pub fn independent_moments<'a>(
     facts: &'a dyn Facts,
     components: &'a [Component],
 ) -> Result<ExactMoments<'a>, NoMoments> {
-    ExactMoments::new(facts, components)
-        .map_err(|_| closes(facts).map_or_else(NoMoments::Unknown, |()| NoMoments::Open))
+    ExactMoments::new(facts, components).map_err(|error| match error {
+        MomentsError::Program(ProgramError::AdaptiveServer) => NoMoments::Unknown(error),
+        _ => closes(facts).map_or_else(NoMoments::Unknown, |()| NoMoments::Open),
+    })
 }
 
 /// Why exact moments of a cell are not known.

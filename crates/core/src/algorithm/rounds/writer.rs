@@ -216,7 +216,7 @@ impl<'a> RoundWriter<'a> {
 
     /// Writes the mean of the ends of the clients that take part, towards which the server goes in a run. Where the
     /// server weighs the clients by their numbers of local steps (FedNova), the weights are divided by their sum, and
-    /// the server's step is multiplied by FedNova's factor.
+    /// the server's step is multiplied by FedNova's factor. Equal weights are those of the plain mean.
     fn write_server_mean(&mut self, run: usize, ends: usize) -> ServerMove {
         let terms = self.terms(run);
         let rows = sum([(ends, 1.0)]);
@@ -229,9 +229,13 @@ impl<'a> RoundWriter<'a> {
             Some(weights) => {
                 let everybody: Vec<usize> = (0..self.runs.size.clients).collect();
                 step *= terms.progress_factor(&weights, &everybody);
-                let total: f64 = weights.iter().sum();
-                let weights = weights.iter().map(|weight| weight / total).collect();
-                Operation::Sum { rows, weights: Weights::Each(weights) }
+                if weights.iter().all(|weight| *weight == weights[0]) {
+                    mean(rows)
+                } else {
+                    let total: f64 = weights.iter().sum();
+                    let weights = weights.iter().map(|weight| weight / total).collect();
+                    Operation::Sum { rows, weights: Weights::Each(weights) }
+                }
             }
         };
         ServerMove { mean: self.add(average), step }

@@ -30,6 +30,7 @@ TOLERANCE = 1e-10
 LOOSE = 1e-6
 ROUNDS, STEPS, PROXIMAL, COIN, BURN_IN = 12, 5, 0.7, 0.3, 0.25
 UNEQUAL = [1, 5, 2]
+BETA1, BETA2, TAU = 0.8, 0.95, 0.02
 
 
 # Problems: the mean field of each client, and the optimum by Newton's method.
@@ -148,18 +149,21 @@ def fixed_rounds(
     proximal=0.0,
     variates=None,
     progress=False,
+    second_moment=None,
 ):
     """Rounds in which client k takes E_k steps theta <- theta - step_k (F_k(theta) + xi_k +
     proximal (theta - theta_t)), with xi_k = mean c - c_k. The variates c_k are those of FedLin
     ("fresh": F_k(theta_t), measured before the steps), of Scaffold's option I ("one": the same,
     after them) or option II ("two": c_k - mean c + (theta_t - theta_k) / (step_k E_k)), or 0. With
-    `progress`, the server follows the mean of (theta_k - theta_t) / E_k, times the mean of the
-    E_k (FedNova)."""
+    `progress`, the server follows the mean of (theta_k - theta_t) / a_k, times the mean of the E_k,
+    where a_k is the sum of (1 - step_k proximal)^j over j < E_k (FedNova). With `second_moment`, a
+    function of v and the change, the server is adaptive (FedAdam)."""
     n = len(problem.clients)
     counts = [steps[k % len(steps)] for k in range(n)]
     sizes = [step / count if normalised else step for count in counts]
     theta = np.zeros(problem.size())
     c, path = np.zeros((n, len(theta))), [theta]
+    m, v = np.zeros(len(theta)), np.full(len(theta), TAU**2)
     for _ in range(ROUNDS):
         if variates == "fresh":
             c = np.array(problem.fields(theta))
@@ -176,13 +180,29 @@ def fixed_rounds(
             moved = [(theta - ends[k]) / (sizes[k] * counts[k]) for k in range(n)]
             c = c - problem.mean(c) + moved
         if progress:
-            per_step = [(ends[k] - theta) / counts[k] for k in range(n)]
+            kept = [(1 - sizes[k] * proximal) ** np.arange(counts[k]) for k in range(n)]
+            per_step = [(ends[k] - theta) / kept[k].sum() for k in range(n)]
             change = problem.mean(np.array(counts, dtype=float)) * problem.mean(per_step)
         else:
             change = problem.mean(ends) - theta
+        if second_moment:
+            m, v = BETA1 * m + (1 - BETA1) * change, second_moment(v, change)
+            change = m / (np.sqrt(v) + TAU)
         theta = theta + server_step * change
         path.append(theta)
     return path
+
+
+def adagrad(v, change):
+    return v + change**2
+
+
+def adam(v, change):
+    return BETA2 * v + (1 - BETA2) * change**2
+
+
+def yogi(v, change):
+    return v - (1 - BETA2) * change**2 * np.sign(v - change**2)
 
 
 def minibatch(problem, step):
@@ -251,6 +271,8 @@ def algorithms(indexed):
 
     h, coin = f"local-steps = {STEPS}", f"communication-probability = {COIN}"
     proximal = f"proximal = {PROXIMAL}"
+    first = f"beta1 = {BETA1}\ntau = {TAU}"
+    both = f"{first}\nbeta2 = {BETA2}"
     length = round(1 / COIN)
     clock = [length * t for t in range(ROUNDS + 1)]
     every = [
@@ -271,6 +293,10 @@ def algorithms(indexed):
             f'{coin}\nclock = "steps"',
             lambda problem, step, gaps: by_coin(problem, step, gaps, clock),
         ),
+        ("fednova", f"{h}\n{proximal}", rounds(progress=True, proximal=PROXIMAL)),
+        ("fedadagrad", f"{h}\n{first}", rounds(server_step=0.01, second_moment=adagrad)),
+        ("fedadam", f"{h}\n{both}", rounds(server_step=0.01, second_moment=adam)),
+        ("fedyogi", f"{h}\n{both}", rounds(server_step=0.01, second_moment=yogi)),
         ("scaffnew", coin, by_coin),
         ("minibatch-sgd", "batch = 3", lambda problem, step, _: minibatch(problem, step)),
         ("richardson-romberg", h, doubled()),
@@ -313,6 +339,9 @@ def algorithms(indexed):
             every.append((kind, unequal + key, run))
     if indexed:
         every.append(("fednova", unequal, rounds(steps=UNEQUAL, progress=True)))
+        keys = f"{unequal}\nserver-step = 0.6\n{proximal}"
+        run = rounds(steps=UNEQUAL, progress=True, server_step=0.6, proximal=PROXIMAL)
+        every.append(("fednova", keys, run))
     return every
 
 

@@ -242,7 +242,11 @@ fn algorithm() -> BoxedStrategy<Section> {
     let normalised = default("normalised", "false");
     let each = only("steps-per-client", "[1, 3]", "[2, 3]");
     let server = of("server-step", &[&["0.9"], &["0.5", "0.8"]], "0.7");
+    let server_of_fednova = server.clone();
     let proximal = of("proximal", &[&["0.0"], &["1.0"]], "2.0");
+    let pull = of("proximal", &[&["0.5"], &["0.2", "1.0"]], "0.7");
+    let rate = of("server-step", &[&["0.1"], &["0.01", "0.2"]], "0.3");
+    let momentum = of("beta2", &[&["0.5"], &["0.9", "0.95"]], "0.8");
     prop_oneof![
         entry("fedavg", "\"a\"", vec![steps(), average(), normalised]),
         entry("fedavg", "\"b\"", vec![each, server, decay()]),
@@ -254,6 +258,14 @@ fn algorithm() -> BoxedStrategy<Section> {
             vec![only("communication-probability", "0.5", "0.4"), average()]
         ),
         entry("fednova", "\"j\"", vec![only("steps-per-client", "[1, 2]", "[2, 4]"), average()]),
+        entry(
+            "fednova",
+            "\"k\"",
+            vec![only("steps-per-client", "[1, 2]", "[2, 4]"), server_of_fednova, pull]
+        ),
+        entry("fedadagrad", "\"l\"", vec![steps(), average(), default("tau", "0.001")]),
+        entry("fedadam", "\"m\"", vec![steps(), rate, default("beta2", "0.99")]),
+        entry("fedyogi", "\"n\"", vec![steps(), momentum, default("beta1", "0.9")]),
         entry("fedprox", "\"f\"", vec![steps(), proximal]),
         entry("fedlin", "\"g\"", vec![steps(), average(), decay()]),
         entry("minibatch-sgd", "\"h\"", vec![of("batch", &[&["2"], &["2", "3"]], "4")]),

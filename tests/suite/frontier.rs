@@ -262,10 +262,8 @@ const ADAPTIVE: [&str; 3] = ["fedadagrad", "fedadam", "fedyogi"];
 #[test]
 fn adaptive_servers_are_refused() {
     for kind in ADAPTIVE {
-        let text = edited(
-            FRONTIER,
-            &[("[[frontier]]", &format!("[[frontier]]\nalgorithms = [\"fedavg\", \"{kind}\"]"))],
-        );
+        let listed = format!("\"scaffold\", \"{kind}\"]");
+        let text = edited(FRONTIER, &[("\"scaffold\"]", &listed)]);
         let bench = Bench::new();
         bench.write("m.toml", text);
         let output = bench.run(&["check", "m.toml"]).expect(2);

@@ -93,7 +93,8 @@ fn check_with(name: &str, changes: &[&str]) {
     let allowed = |what: &String| {
         let is_weighted = what.contains("unequal work") || what.contains("FedNova");
         let weighted = !changes.is_empty() && is_weighted;
-        let is_adaptive = what.contains("AdaptiveServer");
+        let is_adaptive =
+            ["FedAdagrad", "FedAdam", "FedYogi"].iter().any(|label| what.contains(label));
         what.contains("markov") || what.contains(", RR, H1 ") || is_adaptive || weighted
     };
     assert!(without.iter().all(allowed), "{without:#?}");

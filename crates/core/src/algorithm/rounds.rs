@@ -184,8 +184,8 @@ pub fn rounds_up_to(components: &[Component], size: ProblemSize, rounds: u64) ->
 
 /// The rounds of N clients as runs of local steps, with corrections or without, whose ends the server averages: THEORY
 /// (6.6). `None` if the rounds do anything else: a coin, step sizes that fall, a cohort, a proximal term, FedNova's
-/// weights, an adaptive server or other control variates than Scaffold's. Of clients that are alike ([`treats_clients_alike`]), 1 stands
-/// for any number.
+/// weights, an adaptive server or other control variates than Scaffold's. Of clients that are alike
+/// ([`treats_clients_alike`]), 1 stands for any number.
 pub fn local_runs(components: &[Component], clients: usize) -> Option<LocalRuns> {
     let is_corrected = components[0].terms.variates != Variates::None;
     let mut runs = Vec::new();

@@ -5,8 +5,8 @@ use crate::problem::Faults;
 
 /// An adaptive optimiser of the server. With Δ_t, the mean of the clients' ends minus θ_t, it computes for each
 /// coordinate m_t = β₁ m_{t−1} + (1 − β₁) Δ_t and the second moment v_t, and moves the server to
-/// θ_{t+1} = θ_t + γ_g m_t/(√v_t + τ), where γ_g is the server step. Before the first round m is 0 and v is τ². The
-/// moments are not divided by 1 − β^t, in the paper neither.
+/// θ_{t+1} = θ_t + γ_g m_t/(√v_t + τ), where γ_g is the server step. Before the first round m is 0 and v is τ². As
+/// in the paper, the moments are not divided by 1 − β^t.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ServerOptimiser {
     /// β₁, the part of the first moment that is kept from one round to the next, from 0 on and below 1.

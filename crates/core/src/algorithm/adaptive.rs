@@ -203,8 +203,8 @@ mod tests {
         }
     }
 
-    /// With τ far above all changes, m_t/(√v_t + τ) is Δ_t/(2τ), so that a server step of 2τ goes to the mean: with β₁ =
-    /// 0 the round is FedAvg's.
+    /// With τ far above all changes, m_t/(√v_t + τ) is Δ_t/(2τ), so that a server step of 2τ goes to the mean: with
+    /// β₁ = 0 the round is FedAvg's.
     #[test]
     fn a_large_tau_makes_it_fedavg() {
         let problem = sample::noisy(3);

@@ -208,8 +208,8 @@ mod tests {
         [matrix[(0, 0)], matrix[(0, 1)], matrix[(1, 0)], matrix[(1, 1)]]
     }
 
-    /// I − (I − γA)^E for the matrix A of a client: what E local steps move, from where they begin to the optimum of the
-    /// client.
+    /// I − (I − γA)^E for the matrix A of a client: what E local steps move, from where they begin to the optimum of
+    /// the client.
     fn move_of_steps(a: [f64; 4], step: f64, steps: u64) -> [f64; 4] {
         let one = [1.0 - step * a[0], -step * a[1], -step * a[2], 1.0 - step * a[3]];
         let mut power = [1.0, 0.0, 0.0, 1.0];
@@ -243,8 +243,8 @@ mod tests {
         ]
     }
 
-    /// Wang et al. 2020: as γ falls, FedAvg with unequal local steps tends to the minimiser of Σ E_k f_k, and FedNova to
-    /// that of Σ f_k, both with a distance that is proportional to γ. The fixed points by linear algebra are those of
+    /// Wang et al. 2020: as γ falls, FedAvg with unequal local steps tends to the minimiser of Σ E_k f_k, and FedNova
+    /// to that of Σ f_k, both with a distance that is proportional to γ. The fixed points by linear algebra are those of
     /// exact theory.
     #[test]
     fn it_keeps_the_objective_and_fedavg_does_not() {

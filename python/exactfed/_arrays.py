@@ -50,7 +50,8 @@ def to_npz(value: Any, name: str = "arrays") -> bytes:
         One of
 
         * a mapping with ``x`` (n, d), a dense array or a sparse matrix of SciPy, ``y`` (n,) and any
-          further arrays (n,), such as ``client``: records, with features ``x`` and labels ``y``;
+          further arrays (n,), such as ``client``: records, with features ``x`` and labels ``y``.
+          Labels and further arrays are numbers or texts, features are numbers;
         * a mapping of columns (n,), or a frame of Polars or pandas: records whose columns the
           manifest names, numbers or texts, in this order. NaN, None, NaT and empty texts are
           missing values, of which the key ``missing`` decides. Columns of dates, durations and
@@ -182,8 +183,6 @@ def _records(value: Mapping[str, Any], name: str) -> list[tuple[str, np.ndarray]
         if key in out:
             raise ValueError(f"{where} has the name of a part of the sparse matrix; rename it")
         out[key] = _array(array, where)
-        if out[key].dtype.kind == "U":
-            raise TypeError(f"{where} holds text; pass numbers, or all columns as a frame")
         _check_rows(out[key], where, rows, '"x"')
     return sorted(out.items())
 

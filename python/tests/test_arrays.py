@@ -50,6 +50,12 @@ def test_the_bytes_are_those_of_other_versions():
     assert digest == "efd10f33b03a273c5b4ad8e21ccfbbb7488c445126e6167ad7514070bb5fdfb0"
 
 
+def test_labels_and_clients_may_be_texts():
+    stored = read(to_npz({"x": X, "y": ["red", "tan"], "client": np.array(["b", "a"], object)}))
+    assert stored["y"].dtype == np.dtype("<U3") and stored["y"].tolist() == ["red", "tan"]
+    assert stored["client"].tolist() == ["b", "a"]
+
+
 def test_other_arrays_keep_their_shapes():
     arrays = {"A": np.ones((2, 1, 2, 2)), "b": np.zeros((2, 1, 2)), "gamma": 0.5}
     stored = read(to_npz(arrays))
@@ -170,7 +176,7 @@ BAD = [
     (mine(x=[[1, 2], [3]]), ValueError, 'm["x"] is not an array of one shape'),
     (mine(x=X * 1j), TypeError, 'm["x"] has the type complex128; expected real numbers'),
     (mine(x=np.array([["a", "b"]] * 2)), TypeError, 'm["x"] holds text; features are numbers'),
-    (mine(y=["a", "b"]), TypeError, 'm["y"] holds text; pass numbers, or all columns as a frame'),
+    (mine(y=["a", ""]), ValueError, 'm["y"][1] is an empty text; nothing is filled in'),
     (mine(y=np.array([0, {}], dtype=object)), TypeError, 'm["y"][1] is of type dict'),
     (mine(y=np.array([0, "a"], dtype=object)), TypeError, 'm["y"][0] is of type int'),
     (mine(y=np.array([0, None])), ValueError, 'm["y"][1] is missing'),

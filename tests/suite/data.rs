@@ -8,6 +8,7 @@ mod instances;
 mod missing;
 mod refused;
 mod sparse;
+mod unusual;
 mod written;
 
 use crate::support::{Bench, Finished};

@@ -93,7 +93,7 @@ fn npz_comes_back_bit_for_bit_in_either_order() {
                 other => Err(TestCaseError::fail(format!("{other:?}"))),
             }
         };
-        let whole = Array { shape: shape.clone(), data: values.clone() };
+        let whole = Array::of_numbers(shape.clone(), values.clone());
         prop_assert_eq!(&read(false, &values)?, &whole);
         // The first index fastest: entry (i, j, …) of it stands at i + S j + …
         let mut columns = values.clone();

@@ -9,6 +9,10 @@ fn values_that_are_no_numbers_are_named() {
     for (table, message) in [
         ("age,label\n1,0\n2,inf\n", "line 3: the label is inf, not finite"),
         (
+            "age,label\n\"0,5\",0\n\"1,250\",1\n",
+            "line 2 is \"0,5\", not a number; state `decimal = \",\"` if the comma begins the decimals",
+        ),
+        (
             "age,label\n1,0\n2,1\n3,0\n<0.5,1\n4,1\n<0.5,0\n",
             "it holds numbers but for \"<0.5\" in 2 rows, first in line 5; replace these",
         ),

@@ -180,13 +180,67 @@ impl JsonSchema for DataFile {
     }
 }
 
-/// An array of numbers, row by row.
+/// An array of a data file.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Array {
-    /// Its shape; empty for a single number.
+    /// Its shape; empty for a single entry.
     pub shape: Vec<usize>,
-    /// Its entries, the last index fastest.
-    pub data: Vec<f64>,
+    /// Its entries, the last index fastest. Where they are not read ([`Column::Unread`]), only the length of the
+    /// first axis is known.
+    pub values: Column,
+}
+
+impl Array {
+    /// The array of this shape with these numbers, the last index fastest.
+    pub fn of_numbers(shape: Vec<usize>, numbers: Vec<f64>) -> Self {
+        Self { shape, values: Column::Numbers(numbers) }
+    }
+
+    /// The entries as numbers, the last index fastest.
+    ///
+    /// # Errors
+    /// What the array holds instead.
+    pub fn numbers(&self) -> Result<&[f64], NotNumbers> {
+        match &self.values {
+            Column::Numbers(numbers) => Ok(numbers),
+            Column::LongNumbers(texts) | Column::Text(texts) => {
+                let first = texts.first().map_or(String::new(), |text| sanitised(text));
+                Err(NotNumbers::Texts { first })
+            }
+            Column::Unread { kind, .. } => Err(NotNumbers::Unread { kind: kind.clone() }),
+        }
+    }
+
+    /// The entries of an array with one axis as a column: of numbers or texts, with marks of missing values read as
+    /// those of a table are.
+    ///
+    /// # Errors
+    /// What the array holds instead of numbers or texts.
+    pub fn column(&self) -> Result<Column, NotNumbers> {
+        match &self.values {
+            Column::Unread { kind, .. } => Err(NotNumbers::Unread { kind: kind.clone() }),
+            values => Ok(values.with_marks_read().into_owned()),
+        }
+    }
+}
+
+/// What an array holds that should be numbers, or numbers or texts.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum NotNumbers {
+    /// Texts.
+    #[error(
+        "it holds texts, such as \"{first}\"; expected numbers: convert it, or save its columns one by one and name those of text under `categorical`"
+    )]
+    Texts {
+        /// The first of them.
+        first: String,
+    },
+    /// Values that can be no data, such as dates.
+    #[error("it holds {kind}: make it an array of numbers or of texts before saving it")]
+    Unread {
+        /// What they are, in the words of the file's format.
+        kind: String,
+    },
 }
 
 /// The contents of a data file.
@@ -283,7 +337,7 @@ impl<'a> NpzArrays<'a> {
     /// against it.
     ///
     /// # Errors
-    /// If it is missing, has another shape or an axis of length 0, or holds a number that is not finite.
+    /// If it is missing, has another shape or an axis of length 0, or holds texts or a number that is not finite.
     pub fn get(&self, name: &str, axes: &mut [(&str, &mut usize)]) -> Result<&'a [f64], Fault> {
         let Some(array) = self.arrays.get(name) else {
             let known: Vec<&str> = self.arrays.keys().map(String::as_str).collect();
@@ -314,15 +368,16 @@ impl<'a> NpzArrays<'a> {
         for ((_, size), have) in axes.iter_mut().zip(&array.shape) {
             **size = *have;
         }
-        if let Some(entry) = array.data.iter().position(|x| !x.is_finite()) {
+        let numbers = array.numbers().map_err(|e| self.fault(format!("`{name}`: {e}")))?;
+        if let Some(entry) = numbers.iter().position(|x| !x.is_finite()) {
             let index = index_text(entry, &array.shape);
             return Err(self.fault(format!(
                 "`{name}`[{index}] is {}; every number ({}) must be finite",
-                array.data[entry],
+                numbers[entry],
                 names.join(", ")
             )));
         }
-        Ok(&array.data)
+        Ok(numbers)
     }
 }
 

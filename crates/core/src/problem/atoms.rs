@@ -209,7 +209,7 @@ impl Problem for Atoms {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::problem::arrays::{Array, Contents};
+    use crate::problem::arrays::{Array, Column, Contents};
     use crate::problem::check;
     use crate::rng::Stream;
     use std::collections::BTreeMap;
@@ -217,9 +217,9 @@ mod tests {
     /// The arrays of a sound file: m random atoms for each of n clients, with matrices around I.
     fn contents(n: usize, m: usize, d: usize) -> BTreeMap<String, Array> {
         let mut rng = Stream::shared_instance(12);
-        let mut array = |shape: &[usize], f: &mut dyn FnMut(usize, &mut Stream) -> f64| Array {
-            shape: shape.to_vec(),
-            data: (0..shape.iter().product()).map(|i| f(i, &mut rng)).collect(),
+        let mut array = |shape: &[usize], f: &mut dyn FnMut(usize, &mut Stream) -> f64| {
+            let numbers = (0..shape.iter().product()).map(|i| f(i, &mut rng)).collect();
+            Array::of_numbers(shape.to_vec(), numbers)
         };
         let a = array(&[n, m, d, d], &mut |i, rng| {
             let row = i / d % d;
@@ -229,6 +229,14 @@ mod tests {
         let b = array(&[n, m, d], &mut |_, rng| rng.gaussian());
         let p = array(&[n, m], &mut |i, _| [0.5, 0.25, 0.25][i % m]);
         [("A", a), ("b", b), ("p", p)].map(|(k, v)| (k.to_owned(), v)).into()
+    }
+
+    /// The numbers of an array, to be changed.
+    fn numbers_of(array: &mut Array) -> &mut [f64] {
+        let Column::Numbers(numbers) = &mut array.values else {
+            panic!("the array holds no numbers")
+        };
+        numbers
     }
 
     /// The instance of a file with these arrays, or the message of its fault.
@@ -252,10 +260,14 @@ mod tests {
             build(arrays).map(|_| ()).unwrap_err()
         };
         let set = |a: &mut BTreeMap<String, Array>, name: &str, i: usize, x: f64| {
-            a.get_mut(name).unwrap().data[i] = x;
+            numbers_of(a.get_mut(name).unwrap())[i] = x;
         };
         for (message, wanted) in [
             (broken(&|a| drop(a.remove("p"))), "there is no array `p`, only A, b"),
+            (
+                broken(&|a| a.get_mut("p").unwrap().values = Column::Text(vec!["half".into(); 6])),
+                "`p`: it holds texts, such as \"half\"; expected numbers",
+            ),
             (broken(&|a| set(a, "A", 13, f64::NAN)), "`A`[1, 0, 0, 1] is NaN"),
             (broken(&|a| set(a, "p", 4, 0.3)), "`p`[1] sums to 1.05; a row must sum to one"),
             (broken(&|a| set(a, "p", 0, -0.5)), "`p`[0, 0] is -0.5; a probability is 0 or more"),
@@ -264,7 +276,7 @@ mod tests {
                 "`b` has the shape [2, 2, 3]; expected (N = 2, M = 3, d = 2)",
             ),
             (
-                broken(&|a| a.get_mut("A").unwrap().data[..12].fill(0.0)),
+                broken(&|a| numbers_of(a.get_mut("A").unwrap())[..12].fill(0.0)),
                 "client 0's mean matrix Σ p A is singular",
             ),
         ] {

@@ -12,7 +12,7 @@ use std::collections::HashSet;
 /// The texts that stand for a missing value: those that pandas reads as missing by default, those
 /// that R, databases and spreadsheets write, and the usual signs. Their case counts: "Na" is sodium,
 /// and "none" may be a category.
-const MARKS: [&str; 25] = [
+pub const MARKS: [&str; 25] = [
     "", "NA", "na", "N/A", "n/a", "#N/A", "#N/A N/A", "#NA", "<NA>", "NaN", "nan", "NAN", "-NaN",
     "-nan", "1.#IND", "-1.#IND", "1.#QNAN", "-1.#QNAN", "NULL", "null", "None", "NaT", "?", "-",
     ".",

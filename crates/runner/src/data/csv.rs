@@ -80,6 +80,9 @@ fn survey_columns(
 ) -> Result<Vec<(String, Column)>, ContentError> {
     let mut reader = reader(bytes, dialect);
     let mut heads = reader.headers().map_err(|e| content_error(&e))?.clone();
+    if heads.is_empty() {
+        return Err(ContentError::Invalid("there is no line but comments and empty ones".into()));
+    }
     if heads.len() > MOST_COLUMNS {
         let n = heads.len();
         return Err(ContentError::Line {
@@ -226,7 +229,6 @@ mod tests {
             "a,b\n1,2\n",
             "x\n1\n",
             "a,b,yes\na,b,yes\n",
-            "",
         ] {
             assert!(read(text.as_bytes()).is_ok(), "{text}");
         }
@@ -246,6 +248,7 @@ mod tests {
         for (bytes, message) in [
             (&b"a,b\n1,2\n3\n"[..], "line 3: it has 1 value, but there are 2 columns"),
             (b"a,a\n1,2\n", "two columns are called \"a\""),
+            (b"\n\n", "there is no line but comments and empty ones"),
             (b"a\n1\n\xff\xfe\n", "line 3: it is not UTF-8 text"),
         ] {
             assert_eq!(read(bytes).unwrap_err().to_string(), message);

@@ -8,6 +8,7 @@ mod error;
 mod features;
 mod starter;
 mod table;
+mod values;
 
 use super::{DataError, TableReader};
 use arrays::records_of_arrays;
@@ -65,6 +66,10 @@ struct FileRecords<'a> {
     /// The name of the label column; empty where the file has none.
     label: String,
     clients: RecordClients,
+    /// The rows of the file, from 0, that have these records.
+    rows: Vec<usize>,
+    /// The number of records of the file, of which some may be left out.
+    file_records: usize,
     /// What else a table has.
     table: TableNotes,
 }
@@ -116,15 +121,16 @@ pub fn describe(
             let none = BTreeMap::new();
             let clients = clients_of_arrays(&none, labels.len(), wanted)?;
             let features = FeatureRows::Sparse(Cow::Borrowed(features));
-            records_of_arrays(features, labels, clients, &none)
+            records_of_arrays(features, Column::Numbers(labels.clone()), clients, &none)?
         }
         Contents::SparseArrays { features, others } => {
             let Some(y) = others.get("y").filter(|y| y.shape.len() == 1) else {
                 return Err(RecordsError::NoLabels { arrays: shapes(others) });
             };
             let features = FeatureRows::Sparse(Cow::Borrowed(features));
-            let clients = clients_of_arrays(others, y.data.len(), wanted)?;
-            records_of_arrays(features, &y.data, clients, others)
+            let labels = y.column().map_err(|error| RecordsError::array("y", error))?;
+            let clients = clients_of_arrays(others, labels.len(), wanted)?;
+            records_of_arrays(features, labels, clients, others)?
         }
         Contents::Arrays(arrays) => {
             let axes = ["x", "y"].map(|name| arrays.get(name).map(|array| array.shape.len()));
@@ -133,10 +139,12 @@ pub fn describe(
             };
             let x = &arrays["x"];
             let y = &arrays["y"];
-            let numbers = Cow::Borrowed(x.data.as_slice());
-            let features = FeatureRows::Dense { size: (x.shape[0], x.shape[1]), numbers };
-            let clients = clients_of_arrays(arrays, y.data.len(), wanted)?;
-            records_of_arrays(features, &y.data, clients, arrays)
+            let numbers = x.numbers().map_err(|error| RecordsError::array("x", error))?;
+            let size = (x.shape[0], x.shape[1]);
+            let features = FeatureRows::Dense { size, numbers: Cow::Borrowed(numbers) };
+            let labels = y.column().map_err(|error| RecordsError::array("y", error))?;
+            let clients = clients_of_arrays(arrays, labels.len(), wanted)?;
+            records_of_arrays(features, labels, clients, arrays)?
         }
     };
     records.description(file, wishes.tune)
@@ -282,13 +290,8 @@ impl FileRecords<'_> {
         let digits = if share < 1.0 { 3 } else { 1 };
         lines.push(format!("non-zeros: {share:.digits$} %, {each:.1} in a record"));
         let lacking = self.missing();
-        // Where no record of a table is whole, its missing values are still there, and would be listed twice.
-        let is_listed = self.table.remedy == Some(Remedy::Nothing);
-        let further: &[String] = if is_listed { &[] } else { &lacking };
-        lines.push(match [&*self.table.missing, further].concat().as_slice() {
-            [] => "missing values: none".into(),
-            some => format!("missing values: {}", first_names(some)),
-        });
+        let infinite = self.infinite(file);
+        lines.extend(self.value_lines(file, &lacking, &infinite));
         if !constant.is_empty() {
             let names: Vec<String> = constant.iter().map(|j| self.name(*j)).collect();
             lines.push(format!("constant features: {}", first_names(&names)));
@@ -306,6 +309,9 @@ impl FileRecords<'_> {
         if !lacking.is_empty() {
             return Ok(Description { lines, manifest: Err(StarterError::MissingValues) });
         }
+        if !infinite.is_empty() {
+            return Ok(Description { lines, manifest: Err(StarterError::InfiniteValues) });
+        }
         lines.push(self.condition_line(&moments, &constant));
         let starter = Starter::new(self, file, &classes, &moments, &constant);
         lines.extend(starter.iter().map(Starter::test_line));
@@ -316,27 +322,6 @@ impl FileRecords<'_> {
     fn name(&self, feature: usize) -> String {
         let name = self.names.get(feature);
         name.map_or(feature.to_string(), |name| format!("`{}`", sanitised(name)))
-    }
-
-    /// The features, and the labels if they are numbers, that are not finite in some of these records: a phrase with
-    /// how many for each. From the records of a table, missing values are gone already, filled in or left out as the
-    /// manifest does it, unless every record lacks one: infinite numbers are left. There is no manifest for records
-    /// with such values.
-    fn missing(&self) -> Vec<String> {
-        let mut missing = Vec::new();
-        for (j, number) in self.features.missing().into_iter().enumerate() {
-            if number > 0 {
-                let kind = if self.names.is_empty() { "feature " } else { "" };
-                missing.push(format!("{number} in {kind}{}", self.name(j)));
-            }
-        }
-        if let Some(labels) = self.labels.numbers() {
-            let number = labels.iter().filter(|x| !x.is_finite()).count();
-            if number > 0 {
-                missing.push(format!("{number} in the labels"));
-            }
-        }
-        missing
     }
 
     /// The line of the description that says what the labels are: classes with their numbers of records, a range of
@@ -382,6 +367,11 @@ impl FileRecords<'_> {
                 "{what}: not computed above {MOST_FEATURES} features or {MOST_PRODUCTS:.0e} products"
             );
         }
+        if kept.iter().any(|j| !moments[*j].deviation.is_finite()) {
+            return format!(
+                "{what}: not computed, since sums of values are beyond double precision"
+            );
+        }
         let mut gram = Matrix::zeros(d, d);
         self.features.each_standard(&kept, moments, |row| gram.add_outer(1.0 / n as f64, row, row));
         match gram.symmetric_extremes() {
@@ -392,10 +382,11 @@ impl FileRecords<'_> {
 }
 
 /// The numbers of the features that do not vary, increasing, from the moments of all features. The criterion is that by
-/// which a dataset cannot be standardised. A feature with missing values, whose variance is NaN, is not among them.
+/// which a dataset cannot be standardised. A feature with missing values or values beyond double precision, whose
+/// deviation is not finite, is not among them.
 fn constant_features(moments: &[FeatureMoments]) -> Vec<usize> {
-    let varies = moments.iter().map(|FeatureMoments { mean, variance }| {
-        variance.is_nan() || libm::sqrt(*variance) > 1e-12 * mean.abs()
+    let varies = moments.iter().map(|FeatureMoments { mean, deviation }| {
+        !deviation.is_finite() || *deviation > 1e-12 * mean.abs()
     });
     varies.enumerate().filter(|(_, varies)| !varies).map(|(j, _)| j).collect()
 }

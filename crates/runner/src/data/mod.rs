@@ -17,6 +17,7 @@ use exactfed_core::problem::arrays::{
     Contents, CsvDialect, DataFile, FileSize, Files, FilesError, TooManyFeatures, extension,
     is_compressed, is_csv, is_libsvm, usual_separator,
 };
+use exactfed_core::words::enumerated;
 use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap};
 use std::io::{self, Read};
@@ -87,6 +88,9 @@ pub enum ContentError {
         "the name must end in .npz, .csv, .tsv, .parquet, .libsvm, .svm or .txt; .gz may follow if it is a text"
     )]
     UnknownExtension,
+    /// The file has no bytes or, if it is a text, only blanks and line ends.
+    #[error("the file is empty")]
+    Empty,
     /// The file is a Parquet table, and the caller provides no reader of them.
     #[error("this program reads no Parquet")]
     NoParquet,
@@ -309,7 +313,7 @@ fn unpacked(bytes: &[u8]) -> Result<Vec<u8>, ContentError> {
 /// Keys with their values, for a message: "`separator = \";\"` and `decimal = \",\"`".
 fn stated(keys: &[(&'static str, String)]) -> String {
     let all: Vec<String> = keys.iter().map(|(key, value)| format!("`{key} = {value}`")).collect();
-    all.join(" and ")
+    enumerated(&all)
 }
 
 fn count_byte(bytes: &[u8], wanted: u8) -> u64 {
@@ -365,6 +369,9 @@ pub fn read(
     tables: Option<TableReader>,
 ) -> Result<Contents, ContentError> {
     let path = &file.path;
+    if bytes.is_empty() {
+        return Err(ContentError::Empty);
+    }
     if is_csv(path) || is_libsvm(path) {
         return read_text(file, &text_of(path, &bytes)?);
     }
@@ -378,9 +385,12 @@ pub fn read(
     }
 }
 
-/// The contents of a CSV or LIBSVM file with these bytes.
+/// The contents of a CSV or LIBSVM file with these bytes, which are not compressed.
 fn read_text(file: &DataFile, bytes: &[u8]) -> Result<Contents, ContentError> {
     check_lines(bytes)?;
+    if bytes.trim_ascii().is_empty() {
+        return Err(ContentError::Empty);
+    }
     if is_libsvm(&file.path) {
         return libsvm::read(bytes);
     }

@@ -24,13 +24,11 @@ const SMALL: u64 = 256 << 20;
 /// An array of an archive.
 struct NamedArray {
     name: String,
-    shape: Vec<usize>,
-    /// What it holds, its last index running fastest.
-    values: Column,
+    array: Array,
 }
 
 /// What the arrays of an archive hold: sparse rows, the columns of a table, or arrays by their names. Numbers are
-/// widened to f64.
+/// widened to f64. Arrays of other values, such as dates, are an error only where a setting uses them.
 pub fn read(bytes: Vec<u8>) -> Result<Contents, ContentError> {
     let most = (bytes.len() as u64).saturating_mul(MOST_TIMES);
     read_at_most(bytes, most.clamp(SMALL, MOST_BYTES))
@@ -67,7 +65,8 @@ fn read_at_most(bytes: Vec<u8>, most: u64) -> Result<Contents, ContentError> {
         let (file, numbers) = open_array(&bytes).map_err(said)?;
         let text = text_array(&file, numbers).map_err(said)?;
         // The format of scipy's sparse matrices is one text.
-        if let ("format", Some((shape, Column::Text(all)))) = (name.as_str(), &text)
+        if name == "format"
+            && let Some(Array { shape, values: Column::Text(all) }) = &text
             && shape.is_empty()
         {
             format = all.first().cloned();
@@ -83,12 +82,12 @@ fn read_at_most(bytes: Vec<u8>, most: u64) -> Result<Contents, ContentError> {
                 sanitised(&name)
             )));
         }
-        let (shape, values) = match (text, unread_kind(&file)) {
+        let array = match (text, unread_kind(&file)) {
             (Some(text), _) => text,
             (None, Some(kind)) => unread_array(&file, kind),
             (None, None) => number_array(file, numbers).map_err(said)?,
         };
-        arrays.push(NamedArray { name, shape, values });
+        arrays.push(NamedArray { name, array });
     }
     contents_of_arrays(arrays, format.as_deref())
 }
@@ -97,24 +96,24 @@ fn read_at_most(bytes: Vec<u8>, most: u64) -> Result<Contents, ContentError> {
 /// single arrays.
 ///
 /// # Errors
-/// If the format is another than `csr`, a format is named and there are no sparse rows, or arrays are of texts that are
-/// no columns of a table.
+/// If the format is another than `csr`, or a format is named and there are no sparse rows.
 fn contents_of_arrays(
     arrays: Vec<NamedArray>,
     format: Option<&str>,
 ) -> Result<Contents, ContentError> {
-    let is_sparse = arrays
-        .iter()
-        .any(|array| array.name == "indptr" && matches!(array.values, Column::Numbers(_)));
+    let is_sparse =
+        arrays.iter().any(|NamedArray { name, array }| name == "indptr" && array.numbers().is_ok());
     // Arrays of one axis and one length are the columns of a table.
     let are_columns = arrays.len() > 1
-        && arrays.iter().all(|array| array.shape.len() == 1 && array.shape == arrays[0].shape);
+        && arrays.iter().all(|NamedArray { array, .. }| {
+            array.shape.len() == 1 && array.shape == arrays[0].array.shape
+        });
     match (is_sparse, format) {
-        (true, None | Some("csr")) => sparse_rows(of_numbers(arrays)?),
+        (true, None | Some("csr")) => sparse_rows(by_names(arrays)),
         (false, None) if are_columns => Ok(Contents::Table(
-            arrays.into_iter().map(|array| (array.name, array.values)).collect(),
+            arrays.into_iter().map(|NamedArray { name, array }| (name, array.values)).collect(),
         )),
-        (false, None) => Ok(Contents::Arrays(of_numbers(arrays)?)),
+        (false, None) => Ok(Contents::Arrays(by_names(arrays))),
         (_, format) => Err(ContentError::Invalid(format!(
             "`format` is \"{}\": of the formats of scipy.sparse only csr is read; convert with .tocsr()",
             sanitised(format.unwrap_or_default())
@@ -163,7 +162,10 @@ fn sparse_rows(mut arrays: BTreeMap<String, Array>) -> Result<Contents, ContentE
 /// Removes an array that a sparse matrix needs, which must have one axis, and returns its numbers.
 fn take_array(arrays: &mut BTreeMap<String, Array>, name: &str) -> Result<Vec<f64>, ContentError> {
     match arrays.remove(name) {
-        Some(array) if array.shape.len() == 1 => Ok(array.data),
+        Some(array) if array.shape.len() == 1 => {
+            let numbers = array.numbers().map_err(|e| invalid(format!("`{name}`: {e}")))?;
+            Ok(numbers.to_vec())
+        }
         Some(array) => Err(ContentError::Invalid(format!(
             "`{name}` has the shape {:?}; expected 1 axis",
             array.shape
@@ -184,32 +186,13 @@ fn check_whole(name: &str, all: &[f64]) -> Result<(), ContentError> {
     }
 }
 
-/// All of these arrays by their names, if all are of numbers that f64 holds.
-fn of_numbers(mut arrays: Vec<NamedArray>) -> Result<BTreeMap<String, Array>, ContentError> {
-    // The first array in the order of names that is not of numbers is reported.
-    arrays.sort_by(|a, b| a.name.cmp(&b.name));
-    arrays
-        .into_iter()
-        .map(|NamedArray { name, shape, values }| match values {
-            Column::Numbers(data) => Ok((name, Array { shape, data })),
-            Column::LongNumbers(_) | Column::Text(_) => {
-                Err(ContentError::Array { name: sanitised(&name), error: Box::new(unknown("text")) })
-            }
-            Column::Unread { kind, .. } if kind == OBJECTS => Err(ContentError::Array {
-                name: sanitised(&name),
-                error: Box::new(invalid(
-                    "it holds Python objects (dtype object): make it an array of numbers or of texts before saving it",
-                )),
-            }),
-            Column::Unread { kind, .. } => {
-                Err(ContentError::Array { name: sanitised(&name), error: Box::new(unknown(&kind)) })
-            }
-        })
-        .collect()
+/// All of these arrays by their names.
+fn by_names(arrays: Vec<NamedArray>) -> BTreeMap<String, Array> {
+    arrays.into_iter().map(|NamedArray { name, array }| (name, array)).collect()
 }
 
 /// What the values of an array of Python objects are called.
-const OBJECTS: &str = "Python objects";
+const OBJECTS: &str = "Python objects (dtype object)";
 
 /// What the values of an array are called that are not read; `None` if they are numbers or texts.
 fn unread_kind(file: &NpyFile<&[u8]>) -> Option<&'static str> {
@@ -222,19 +205,16 @@ fn unread_kind(file: &NpyFile<&[u8]>) -> Option<&'static str> {
     }
 }
 
-/// The shape of an array whose values are not read, and a column in its place. Its length is that of its first axis.
-fn unread_array(file: &NpyFile<&[u8]>, kind: &str) -> (Vec<usize>, Column) {
+/// An array whose values are not read.
+fn unread_array(file: &NpyFile<&[u8]>, kind: &str) -> Array {
     let shape: Vec<usize> = file.shape().iter().map(|&n| n as usize).collect();
     let rows = shape.first().copied().unwrap_or(0);
-    (shape, Column::Unread { kind: kind.to_owned(), rows })
+    Array { shape, values: Column::Unread { kind: kind.to_owned(), rows } }
 }
 
-/// The shape and the texts of an array of numpy's types S and U, from the `bytes` behind its header; `None` if it is
+/// An array of numpy's types S and U, from the `bytes` behind its header; `None` if it is
 /// of another type. An empty text is an error, since numpy has no other mark of a text that is missing.
-fn text_array(
-    file: &NpyFile<&[u8]>,
-    bytes: &[u8],
-) -> Result<Option<(Vec<usize>, Column)>, ContentError> {
+fn text_array(file: &NpyFile<&[u8]>, bytes: &[u8]) -> Result<Option<Array>, ContentError> {
     let DType::Plain(plain) = file.dtype() else { return Ok(None) };
     let wide = plain.type_char() == TypeChar::UnicodeStr;
     if !wide && plain.type_char() != TypeChar::ByteStr {
@@ -259,7 +239,7 @@ fn text_array(
         // An empty text is a missing value.
         all.push(decoded.trim_end_matches('\0').to_owned());
     }
-    Ok(Some((shape, Column::Text(all))))
+    Ok(Some(Array { shape, values: Column::Text(all) }))
 }
 
 /// A text from four bytes for each character, as numpy's type U has it, in big-endian order if `is_big`; `None` if it
@@ -294,12 +274,12 @@ fn open_array(bytes: &[u8]) -> Result<(NpyFile<&[u8]>, &[u8]), ContentError> {
     Ok((file, &bytes[length..]))
 }
 
-/// The shape and the numbers of an array, its last index running fastest, from the `bytes` behind its header.
+/// An array of numbers, its last index running fastest, from the `bytes` behind its header.
 ///
 /// # Errors
 /// If the array is not of numbers or truth values, is not as large as its header announces, or has whole numbers beyond
 /// 2^53.
-fn number_array(file: NpyFile<&[u8]>, bytes: &[u8]) -> Result<(Vec<usize>, Column), ContentError> {
+fn number_array(file: NpyFile<&[u8]>, bytes: &[u8]) -> Result<Array, ContentError> {
     let shape: Vec<usize> = file.shape().iter().map(|&n| n as usize).collect();
     let order = file.order();
     let (type_char, size, dtype) = match file.dtype() {
@@ -331,7 +311,7 @@ fn number_array(file: NpyFile<&[u8]>, bytes: &[u8]) -> Result<(Vec<usize>, Colum
         ));
     }
     let data = if order == Order::Fortran { row_by_row(&shape, &data) } else { data };
-    Ok((shape, Column::Numbers(data)))
+    Ok(Array::of_numbers(shape, data))
 }
 
 /// The numbers of an array in the order of its file. `type_char` and `size` are the type of a number and its bytes,

@@ -4,7 +4,7 @@ use super::columns::mark_in_message;
 use super::records::Records;
 use super::settings::{Dataset, MissingValues, Split, TestRecords};
 use crate::kernel::SparseRows;
-use crate::problem::arrays::{Column, sanitised};
+use crate::problem::arrays::{Column, Contents, sanitised};
 use crate::problem::fault::{Fault, MOST_DIMENSIONS};
 use crate::words::count;
 
@@ -13,6 +13,22 @@ struct PlacedValue {
     row: usize,
     column: usize,
     value: f64,
+}
+
+/// A value of a feature whose square is beyond double precision.
+struct LargeValue {
+    /// Its row among all records of the file, from 0.
+    row: usize,
+    /// The number of records of the file.
+    rows: usize,
+    /// How a message names the feature.
+    feature: String,
+    value: f64,
+}
+
+/// Whether a number has no finite square, although it is finite itself.
+fn has_no_square(x: &f64) -> bool {
+    x.is_finite() && !(x * x).is_finite()
 }
 
 impl Dataset {
@@ -94,13 +110,59 @@ impl Dataset {
     pub(super) fn check_squares(&self, records: &Records) -> Result<(), Fault> {
         let found = records.find_value(|x| !(x * x).is_finite());
         let Some(PlacedValue { row, column, value }) = found else { return Ok(()) };
-        let in_column = match records.names.get(column) {
-            Some(name) => format!(" in column `{}`", sanitised(name)),
-            None => String::new(),
+        let place = self.place_of_record(records, row);
+        let feature = match records.names.get(column) {
+            Some(name) => format!("column `{}`", sanitised(name)),
+            None => format!("feature {column} from 0"),
         };
         Err(self.fault(format!(
-            "feature [row, column] = [{row}, {column}], counted from 0 among the records of the clients, is {value:e}{in_column}; its square is beyond double precision: give the feature another unit"
+            "{place}, {feature}: the square of {value:e} is beyond double precision; give the feature another unit or, if this marks a missing value, write NaN"
         )))
+    }
+
+    /// A sentence on the first value of a feature whose square is beyond double precision, in the order of columns or, in
+    /// a file without columns, of records; `None` if there is no such value. Such a value is allowed where features are
+    /// standardised, but is more likely to mark a missing one.
+    pub(super) fn remark_on_large_value(&self, contents: &Contents) -> Option<String> {
+        let LargeValue { row, rows, feature, value } = match contents {
+            Contents::Table(columns) => self.large_value_of_table(columns)?,
+            Contents::Arrays(arrays) => {
+                let x = arrays.get("x")?;
+                let [rows, d] = x.shape[..] else { return None };
+                let numbers = x.numbers().ok()?;
+                let entry = numbers.iter().position(has_no_square)?;
+                let feature = format!("feature {} from 0", entry % d);
+                LargeValue { row: entry / d, rows, feature, value: numbers[entry] }
+            }
+            Contents::Records { features, .. } | Contents::SparseArrays { features, .. } => {
+                let entry = features.values().iter().position(has_no_square)?;
+                let (row, j) = features.place(entry);
+                let feature = format!("feature {j} from 0");
+                LargeValue { row, rows: features.len(), feature, value: features.values()[entry] }
+            }
+        };
+        let path = sanitised(&self.file.path);
+        let place = self.data_file().place(row, rows);
+        Some(format!(
+            "{path}: {place}, {feature}: the square of {value:e} is beyond double precision; if this marks a missing value, write NaN"
+        ))
+    }
+
+    /// The first value of a feature of a table whose square is beyond double precision, column by column.
+    fn large_value_of_table(&self, columns: &[(String, Column)]) -> Option<LargeValue> {
+        let features: Vec<&String> = match self.features.as_slice() {
+            [] => self.default_features(columns),
+            listed => listed.iter().collect(),
+        };
+        for (name, column) in columns.iter().filter(|(name, _)| features.contains(&name)) {
+            let read = column.with_marks_read();
+            let numbers = read.numbers().unwrap_or_default();
+            if let Some(row) = numbers.iter().position(has_no_square) {
+                let feature = format!("column `{}`", sanitised(name));
+                return Some(LargeValue { row, rows: column.len(), feature, value: numbers[row] });
+            }
+        }
+        None
     }
 
     /// An error if a record has no label, no client where a column names the clients, or no mark where a column

@@ -46,15 +46,24 @@ impl Dataset {
         !self.has_other_use(name) && !self.categorical.iter().any(|other| other == name)
     }
 
-    /// Sentences that a run and a page show, if the settings name no features and the file is a table: which columns
-    /// were left out because they number the rows, and which of the features may be numbers of records. Nothing is
-    /// said of a file that cannot be read, which is reported when the problem is built.
+    /// Sentences that a run and a page show: if the settings name no features and the file is a table, which columns
+    /// were left out because they number the rows, and which of the features may be numbers of records; and a value of
+    /// a feature that is too large to be squared. Nothing is said of a file that cannot be read, which is reported when
+    /// the problem is built.
     pub fn remarks(&self, files: &dyn Files) -> Vec<String> {
-        if !self.features.is_empty() {
-            return Vec::new();
-        }
         let Ok(contents) = files.open(&self.data_file()) else { return Vec::new() };
-        let Contents::Table(columns) = &*contents else { return Vec::new() };
+        let mut all = match &*contents {
+            Contents::Table(columns) if self.features.is_empty() => {
+                self.remarks_on_indices(columns)
+            }
+            _ => Vec::new(),
+        };
+        all.extend(self.remark_on_large_value(&contents));
+        all
+    }
+
+    /// Sentences on the columns of a table that number or name its rows, and on those that may do so.
+    fn remarks_on_indices(&self, columns: &[(String, Column)]) -> Vec<String> {
         let indices = row_indices(columns, |name| self.may_be_index(name));
         let path = sanitised(&self.file.path);
         let mut all: Vec<String> = Vec::new();

@@ -4,7 +4,7 @@ use super::columns::mark_in_message;
 use super::records::Records;
 use super::settings::{Dataset, Split, Storage, TestRecords, is_default_label};
 use crate::kernel::SparseRows;
-use crate::problem::arrays::{Array, Column, Contents, Files, no_column, sanitised};
+use crate::problem::arrays::{Array, Column, Contents, Files, is_csv, no_column, sanitised};
 use crate::problem::column::{Exceptions, is_mark};
 use crate::problem::fault::Fault;
 use std::collections::BTreeMap;
@@ -72,7 +72,8 @@ impl Dataset {
             Contents::Table(columns) => self.read_table(columns)?,
             Contents::Arrays(arrays) => {
                 let x = self.array_of_axes(arrays, "x", 2)?;
-                self.read_arrays(arrays, x.shape[1], x.data.clone())?
+                let numbers = x.numbers().map_err(|e| self.fault(format!("`x`: {e}")))?;
+                self.read_arrays(arrays, x.shape[1], numbers.to_vec())?
             }
             Contents::Records { features, .. } | Contents::SparseArrays { features, .. } => {
                 let storage = self.storage.unwrap_or_else(|| self.default_storage(features));
@@ -221,16 +222,21 @@ impl Dataset {
         }
     }
 
-    /// The array of this name, which has one axis, as a column of numbers.
-    fn number_column(&self, arrays: &BTreeMap<String, Array>, name: &str) -> Result<Column, Fault> {
-        Ok(Column::Numbers(self.array_of_axes(arrays, name, 1)?.data.clone()))
+    /// The array of this name, which has one axis, as a column of numbers or texts.
+    fn column_of_array(
+        &self,
+        arrays: &BTreeMap<String, Array>,
+        name: &str,
+    ) -> Result<Column, Fault> {
+        let array = self.array_of_axes(arrays, name, 1)?;
+        array.column().map_err(|e| self.fault(format!("`{}`: {e}", sanitised(name))))
     }
 
     /// The records of an .npz file, with these features, rows of `d` numbers, and the labels (array `y`) and further
     /// columns from its arrays, which have one axis each. `features` are empty where the caller stores them sparse.
     ///
     /// # Errors
-    /// An array that is missing or has another number of axes, or settings that name columns, which such a file has
+    /// An array that is missing, has another number of axes or holds dates or objects, or settings that name columns, which such a file has
     /// not.
     pub(super) fn read_arrays(
         &self,
@@ -239,9 +245,9 @@ impl Dataset {
         features: Vec<f64>,
     ) -> Result<Records, Fault> {
         self.refuse_column_names("an .npz file")?;
-        let labels = self.number_column(arrays, "y")?;
+        let labels = self.column_of_array(arrays, "y")?;
         let [groups, marks] =
-            self.split_and_test_columns(|_, name| self.number_column(arrays, name))?;
+            self.split_and_test_columns(|_, name| self.column_of_array(arrays, name))?;
         Ok(Records { groups, marks, ..self.bare_records(Vec::new(), d, features, labels) })
     }
 
@@ -373,10 +379,15 @@ impl Dataset {
         let first_text =
             values.iter().position(|value| !is_mark(value) && value.parse::<f64>().is_err());
         if let Some(row) = first_text {
+            let place = self.data_file().place(row, values.len());
+            let value = sanitised(&values[row]);
+            if is_csv(&self.file.path) && has_comma_among_digits(&values[row]) {
+                return self.fault(format!(
+                    "column `{name}` is not a feature: {place} is \"{value}\", not a number; state `decimal = \",\"` if the comma begins the decimals, or `thousands = \",\"` if it divides groups of digits"
+                ));
+            }
             return self.fault(format!(
-                "column `{name}` is not a feature: {} is \"{}\", not a number; list the `features` that are meant, and this one under `categorical` if it holds categories",
-                self.data_file().place(row, values.len()),
-                sanitised(&values[row])
+                "column `{name}` is not a feature: {place} is \"{value}\", not a number; list the `features` that are meant, and this one under `categorical` if it holds categories"
             ));
         }
         let Some(value) = values.first() else { return self.fault("there are no records") };
@@ -385,6 +396,11 @@ impl Dataset {
             sanitised(value)
         ))
     }
+}
+
+/// Whether a text would be a number without its commas, as "0,5" and "1,250.5".
+fn has_comma_among_digits(text: &str) -> bool {
+    text.contains(',') && text.replace(',', "").parse::<f64>().is_ok()
 }
 
 impl Records {

@@ -175,8 +175,8 @@ mod tests {
         assert_eq!(sparse.sparse().unwrap().to_dense(), dense.features);
         assert_eq!((sparse.dimension(), dense.dimension(), dense.row(3)[9]), (10, 10, 1.0));
         // A dense file may be made sparse.
-        let x = Array { shape: vec![4, 9], data: rows(9).to_dense() };
-        let y = Array { shape: vec![4], data: vec![0.0, 1.0, 0.0, 1.0] };
+        let x = Array::of_numbers(vec![4, 9], rows(9).to_dense());
+        let y = Array::of_numbers(vec![4], vec![0.0, 1.0, 0.0, 1.0]);
         let arrays = BTreeMap::from([("x".to_owned(), x), ("y".to_owned(), y.clone())]);
         let file = Fixed(Contents::Arrays(arrays));
         let (made, _) =
@@ -241,9 +241,9 @@ mod tests {
         let y = vec![0.0, 1.0, 0.0, 1.0, 0.0];
         let dense: Vec<f64> = a.iter().zip(&b).flat_map(|(a, b)| [*a, *b]).collect();
         let features = SparseRows::from_dense(2, &dense);
-        let label = Array { shape: vec![5], data: y.clone() };
+        let label = Array::of_numbers(vec![5], y.clone());
         let others = BTreeMap::from([("y".to_owned(), label)]);
-        let x = Array { shape: vec![5, 2], data: dense };
+        let x = Array::of_numbers(vec![5, 2], dense);
         let arrays = BTreeMap::from([("x".to_owned(), x), ("y".to_owned(), others["y"].clone())]);
         let table = Contents::Table(vec![
             ("a".into(), Column::Numbers(a)),
@@ -277,7 +277,7 @@ mod tests {
             assert!(said.contains("or write `missing = \"mean\"` or `\"drop\"`"), "{said}");
         }
         // Arrays may differ in length, which is said before records are dropped.
-        let short = Array { shape: vec![4], data: vec![0.0; 4] };
+        let short = Array::of_numbers(vec![4], vec![0.0; 4]);
         let others = BTreeMap::from([("y".to_owned(), short)]);
         let features = SparseRows::from_dense(2, &[1.0; 10]);
         let uneven = Contents::SparseArrays { features, others };
@@ -295,8 +295,8 @@ mod tests {
             said,
             "dataset.categorical: names columns, but a LIBSVM file has none; leave it out"
         );
-        let y = Array { shape: vec![4], data: vec![0.0, 1.0, 0.0, 1.0] };
-        let x = Array { shape: vec![4, 9], data: rows(9).to_dense() };
+        let y = Array::of_numbers(vec![4], vec![0.0, 1.0, 0.0, 1.0]);
+        let x = Array::of_numbers(vec![4, 9], rows(9).to_dense());
         let arrays = BTreeMap::from([("x".to_owned(), x), ("y".to_owned(), y)]);
         let file = Fixed(Contents::Arrays(arrays));
         let found = categorical.read_records(&file, 1, FeatureForms::Dense).map(|_| ());
@@ -313,7 +313,7 @@ mod tests {
         let features = SparseRows::new(40, offsets, indices, values).unwrap();
         let column = |of: fn(u32) -> u32| {
             let data: Vec<f64> = (0..n).map(|i| f64::from(of(i))).collect();
-            Array { shape: vec![data.len()], data }
+            Array::of_numbers(vec![data.len()], data)
         };
         let others = BTreeMap::from([
             ("y".to_owned(), column(|i| u32::from(i % 4 == 0))),

@@ -84,13 +84,14 @@ impl RecordClients {
 /// without a wish, the values of the first array, in the order of names, whose name says so.
 ///
 /// # Errors
-/// If no array of one value for each record has the name that the user wishes.
+/// If no array of one value for each record has the name that the user wishes, or it holds neither numbers nor texts.
 pub fn clients_of_arrays(
     arrays: &BTreeMap<String, Array>,
     rows: usize,
     wanted: Option<ClientWish<'_>>,
 ) -> Result<RecordClients, RecordsError> {
     let fits = |array: &Array| array.shape == [rows];
+    let is_read = |array: &Array| !matches!(array.values, Column::Unread { .. });
     let found = match wanted {
         Some(ClientWish::Number(parts)) => return Ok(RecordClients::Parts(Some(parts))),
         Some(ClientWish::Column(_)) if arrays.is_empty() => {
@@ -100,12 +101,15 @@ pub fn clients_of_arrays(
             Some((name, array)) if fits(array) => Some((name, array)),
             _ => return Err(RecordsError::NoClientArray { arrays: shapes(arrays) }),
         },
-        None => {
-            arrays.iter().find(|(name, array)| fits(array) && *name != "y" && may_be_clients(name))
-        }
+        None => arrays.iter().find(|(name, array)| {
+            fits(array) && is_read(array) && *name != "y" && may_be_clients(name)
+        }),
     };
     Ok(match found {
-        Some((name, array)) => RecordClients::of_column(name, &Column::Numbers(array.data.clone())),
+        Some((name, array)) => {
+            let clients = array.column().map_err(|error| RecordsError::array(name, error))?;
+            RecordClients::of_column(name, &clients)
+        }
         None => RecordClients::Parts(None),
     })
 }

@@ -3,6 +3,7 @@
 use super::starter::MOST_DENSE_BYTES;
 use crate::data::DataError;
 use exactfed_core::problem::MOST_DIMENSIONS;
+use exactfed_core::problem::arrays::{NotNumbers, sanitised};
 use thiserror::Error;
 
 /// Why a data file cannot be described.
@@ -64,6 +65,14 @@ pub enum RecordsError {
         /// The names and shapes of the arrays.
         arrays: String,
     },
+    /// An array holds other values than it should.
+    #[error("`{name}`: {error}")]
+    Array {
+        /// The name of the array.
+        name: String,
+        /// What it holds.
+        error: NotNumbers,
+    },
     /// Features or labels are missing.
     #[error(
         "there are {n} records of {d} features and {labels} labels; both and one label each are needed"
@@ -78,12 +87,24 @@ pub enum RecordsError {
     },
 }
 
+impl RecordsError {
+    /// The array of this name holds other values than it should.
+    pub(super) fn array(name: &str, error: NotNumbers) -> Self {
+        Self::Array { name: sanitised(name), error }
+    }
+}
+
 /// Why there is no manifest to start from.
 #[derive(Clone, Debug, PartialEq, Error)]
 pub enum StarterError {
-    /// Values of arrays are missing, or numbers are infinite.
+    /// Values of arrays are missing.
     #[error("values are missing: fill them in, or remove their records")]
     MissingValues,
+    /// Numbers are infinite.
+    #[error(
+        "values are infinite: replace them by numbers or, if they mark missing values, by NaN, or remove their records"
+    )]
+    InfiniteValues,
     /// Every record of a table lacks a value.
     #[error(
         "no record has a value in every column, so that `missing = \"drop\"` leaves none: fill values in, or leave columns out of the file"
@@ -112,8 +133,10 @@ pub enum StarterError {
         /// The number of records.
         records: usize,
     },
-    /// The step size that the features allow is 0.
-    #[error("some features are too large: scale them")]
+    /// Features are so large that their sums are infinite, or the step size that they allow is 0.
+    #[error(
+        "some features are beyond double precision when they are squared or summed: scale them"
+    )]
     LargeFeatures,
     /// There is one class.
     #[error("all labels are the same")]

@@ -17,11 +17,22 @@ pub enum FeatureRows<'a> {
     Sparse(Cow<'a, SparseRows>),
 }
 
-/// The mean and the variance of a feature over all records.
+/// The mean and the standard deviation of a feature over all records.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct FeatureMoments {
     pub mean: f64,
-    pub variance: f64,
+    pub deviation: f64,
+}
+
+/// The values of a feature that were looked for.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct FoundValues {
+    /// How many there are.
+    pub count: usize,
+    /// The row, from 0, that has the first of them.
+    pub row: usize,
+    /// The first of them.
+    pub value: f64,
 }
 
 impl FeatureRows<'_> {
@@ -57,11 +68,18 @@ impl FeatureRows<'_> {
         sum
     }
 
-    /// How many values of each feature are not finite: NaN, which stands for a missing value, or infinite.
-    pub fn missing(&self) -> Vec<usize> {
-        let mut counts = vec![0; self.size().1];
-        self.each(|j, x| counts[j] += usize::from(!x.is_finite()));
-        counts
+    /// For each feature the values that are `wanted`; `None` if there are none. Values that are not stored, which are
+    /// 0, are not looked at.
+    pub fn find(&self, wanted: impl Fn(f64) -> bool) -> Vec<Option<FoundValues>> {
+        let mut found: Vec<Option<FoundValues>> = vec![None; self.size().1];
+        for row in 0..self.size().0 {
+            self.each_in_row(row, |j, value| {
+                if wanted(value) {
+                    found[j].get_or_insert(FoundValues { count: 0, row, value }).count += 1;
+                }
+            });
+        }
+        found
     }
 
     /// How many values of each feature are missing, which NaN stands for.
@@ -125,18 +143,51 @@ impl FeatureRows<'_> {
         counts
     }
 
-    /// The mean and the variance of each feature, by passes over the stored numbers alone; NaN where values are
-    /// missing.
+    /// The mean and the standard deviation of each feature, by passes over the stored numbers alone; NaN where values
+    /// are missing, and not finite where sums of values are beyond double precision.
     pub fn moments(&self) -> Vec<FeatureMoments> {
         let (n, d) = self.size();
         let mut means = vec![0.0; d];
         self.each(|j, x| means[j] += x);
         means.iter_mut().for_each(|mean| *mean /= n as f64);
-        let zeros = self.unstored().into_iter().zip(&means);
-        let mut squares: Vec<f64> = zeros.map(|(zeros, mean)| zeros as f64 * mean * mean).collect();
-        self.each(|j, x| squares[j] += (x - means[j]) * (x - means[j]));
-        let pairs = means.into_iter().zip(squares);
-        pairs.map(|(mean, square)| FeatureMoments { mean, variance: square / n as f64 }).collect()
+        let plain = self.variances(&means, &vec![1.0; d]);
+        let mut deviations: Vec<f64> = plain.iter().map(|variance| libm::sqrt(*variance)).collect();
+        if !plain.iter().all(|variance| variance.is_normal()) {
+            // Squares are too small or too large, or the feature is constant: squares are taken in units of the largest
+            // difference, as where a dataset is standardised.
+            let units = self.largest_differences(&means);
+            let scaled = self.variances(&means, &units);
+            for j in (0..d).filter(|j| !plain[*j].is_normal()) {
+                let is_constant = means[j].is_finite() && units[j] == 0.0;
+                deviations[j] = if is_constant { 0.0 } else { units[j] * libm::sqrt(scaled[j]) };
+            }
+        }
+        let pairs = means.into_iter().zip(deviations);
+        pairs.map(|(mean, deviation)| FeatureMoments { mean, deviation }).collect()
+    }
+
+    /// The variance of each feature around its mean, when both are measured in its unit.
+    fn variances(&self, means: &[f64], units: &[f64]) -> Vec<f64> {
+        let mut squares: Vec<f64> = Vec::with_capacity(means.len());
+        for (j, zeros) in self.unstored().into_iter().enumerate() {
+            let mean = means[j] / units[j];
+            // Without zeros a mean beyond double precision would make 0 · ∞.
+            squares.push(if zeros == 0 { 0.0 } else { zeros as f64 * mean * mean });
+        }
+        self.each(|j, x| {
+            let difference = (x - means[j]) / units[j];
+            squares[j] += difference * difference;
+        });
+        squares.into_iter().map(|square| square / self.size().0 as f64).collect()
+    }
+
+    /// The largest |x − mean| of each feature; NaN does not count.
+    fn largest_differences(&self, means: &[f64]) -> Vec<f64> {
+        let zeros = self.unstored().into_iter().zip(means);
+        let mut most: Vec<f64> =
+            zeros.map(|(zeros, mean)| if zeros == 0 { 0.0 } else { mean.abs() }).collect();
+        self.each(|j, x| most[j] = most[j].max((x - means[j]).abs()));
+        most
     }
 
     /// How many records have another value of each feature than its most frequent one. This is exact if more than half
@@ -216,7 +267,7 @@ impl FeatureRows<'_> {
 
 /// A value of a feature with these moments, shifted and scaled to mean 0 and variance 1.
 fn standardised(x: f64, moments: FeatureMoments) -> f64 {
-    (x - moments.mean) / libm::sqrt(moments.variance)
+    (x - moments.mean) / moments.deviation
 }
 
 #[cfg(test)]
@@ -241,16 +292,18 @@ mod tests {
         for features in [&dense, &sparse] {
             assert_eq!(features.rarer()[..2], [3, 2]);
             assert!(features.rarer()[2] >= 5);
-            assert_eq!(features.missing(), [0; 4]);
+            assert_eq!(features.find(f64::is_nan), [None; 4]);
+            let large = FoundValues { count: 3, row: 6, value: 6.0 };
+            assert_eq!(features.find(|x| x > 5.0), [None, None, Some(large), None]);
             assert_eq!(features.largest_square(&[0, 2, 3]), 9.0 + 64.0);
         }
         let moments = dense.moments();
         let same = sparse.moments();
         for (one, other) in moments.iter().zip(&same) {
             assert_eq!(one.mean, other.mean);
-            assert!((one.variance - other.variance).abs() < 1e-14);
+            assert!((one.deviation - other.deviation).abs() < 1e-14);
         }
-        assert_eq!(moments[0], FeatureMoments { mean: 2.0, variance: 2.0 });
+        assert_eq!(moments[0], FeatureMoments { mean: 2.0, deviation: libm::sqrt(2.0) });
         let standard = |features: &FeatureRows<'_>| {
             let mut all = Vec::new();
             features.each_standard(&[0, 2], &moments, |row| all.extend_from_slice(row));
@@ -258,5 +311,27 @@ mod tests {
         };
         assert_eq!(standard(&dense), standard(&sparse));
         assert_eq!(standard(&dense)[2], 1.0 / libm::sqrt(2.0));
+    }
+
+    /// Numbers whose squares are 0 or infinite in double precision have the deviation of the same numbers in another
+    /// unit, dense and sparse.
+    #[test]
+    fn deviations_of_very_small_and_very_large_numbers() {
+        for unit in [1e-200, 1.0, 1e200] {
+            let numbers = [3.0 * unit, 0.0, 0.0, 1.0 * unit];
+            let rows = SparseRows::from_dense(1, &numbers);
+            let dense = FeatureRows::Dense { size: (4, 1), numbers: Cow::Borrowed(&numbers) };
+            for features in [&dense, &FeatureRows::Sparse(&rows)] {
+                let [FeatureMoments { mean, deviation }] = features.moments()[..] else { panic!() };
+                assert_eq!(mean, unit);
+                assert!((deviation / unit / libm::sqrt(1.5) - 1.0).abs() < 1e-15, "{deviation}");
+            }
+        }
+        let two = [1.7e308, 1.7e308, 0.5];
+        let dense = FeatureRows::Dense { size: (3, 1), numbers: Cow::Borrowed(&two) };
+        assert!(!dense.moments()[0].deviation.is_finite());
+        let unknown = [1.0, f64::NAN, 2.0];
+        let dense = FeatureRows::Dense { size: (3, 1), numbers: Cow::Borrowed(&unknown) };
+        assert!(dense.moments()[0].deviation.is_nan());
     }
 }

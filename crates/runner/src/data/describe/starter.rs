@@ -78,6 +78,9 @@ impl<'a> Starter<'a> {
         }
         let rare = (records.features.nonzeros() as f64) < SPARSE * (n as f64 * d as f64);
         let standardise = !rare && !fixed && !wide;
+        if standardise && kept.iter().any(|j| !moments[*j].deviation.is_finite()) {
+            return Err(StarterError::LargeFeatures);
+        }
         let largest = if standardise {
             records.features.largest_standard_square(&kept, moments)
         } else {

@@ -100,10 +100,13 @@ pub fn records<'a>(
         (None, _) => RecordClients::Parts(None),
     };
     let size = (rows.len(), divided.features.len());
+    let kept_labels = labels.column.take(&rows);
     Ok(FileRecords {
         features: FeatureRows::Dense { size, numbers: Cow::Owned(numbers.collect()) },
         names: divided.features.iter().map(|feature| feature.name.to_owned()).collect(),
-        labels: Cow::Owned(labels.column.take(&rows)),
+        labels: Cow::Owned(kept_labels),
+        rows,
+        file_records: labels.column.len(),
         label: labels.name.to_owned(),
         clients,
         table,

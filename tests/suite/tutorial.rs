@@ -1,4 +1,4 @@
-//! docs/TUTORIAL.md and docs/RECIPES.md, run as a reader runs them: the files of a page are written
+//! docs/TUTORIAL.md, docs/RECIPES.md and docs/YOUR-DATA.md, run as a reader runs them: the files of a page are written
 //! and its commands started in its order, in an empty directory, and each must print what the page
 //! shows.
 //!
@@ -11,6 +11,7 @@
 use crate::support::Bench;
 use crate::support::markup::blocks;
 use crate::support::process::Program;
+use exactfed::problem::column::MARKS;
 use std::path::Path;
 use std::time::Duration;
 
@@ -112,6 +113,26 @@ fn every_command_of_the_tutorial_prints_what_the_page_shows() {
 #[test]
 fn every_command_of_the_recipes_prints_what_the_page_shows() {
     follow(include_str!("../../docs/RECIPES.md"), &["run", "report", "merge", "submit"]);
+}
+
+#[test]
+fn every_command_of_the_page_on_your_data_prints_what_the_page_shows() {
+    follow(include_str!("../../docs/YOUR-DATA.md"), &["init", "check", "run", "report"]);
+}
+
+/// The page lists each mark of a missing value, and no other text.
+#[test]
+fn the_page_on_your_data_lists_the_marks_of_missing_values() {
+    let page = include_str!("../../docs/YOUR-DATA.md");
+    let (_, list) = page.split_once("or one of these texts:\n\n").unwrap();
+    let (list, _) = list.split_once("\n\n").unwrap();
+    let mut listed: Vec<&str> = list.split('`').skip(1).step_by(2).collect();
+    // An empty field is named before the list.
+    listed.push("");
+    listed.sort_unstable();
+    let mut marks = MARKS;
+    marks.sort_unstable();
+    assert_eq!(listed, marks);
 }
 
 /// Follows a page, which must show these commands of exactfed.

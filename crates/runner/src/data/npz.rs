@@ -255,6 +255,11 @@ fn utf32(text: &[u8], is_big: bool) -> Option<String> {
 /// Reads the header of an array's file. Returns the file, and its bytes behind the header. A header is refused that is
 /// too long or too deep for one of an array of numbers or texts, since its reader would need much memory for it.
 fn open_array(bytes: &[u8]) -> Result<(NpyFile<&[u8]>, &[u8]), ContentError> {
+    if !bytes.starts_with(b"\x93NUMPY") {
+        return Err(invalid(
+            "it is no array of NumPy: of a workbook or another zip archive, save the table itself as CSV",
+        ));
+    }
     // Byte 6 is the version of the format. In version 1 the length of the header has two bytes, and later four.
     let length = match (bytes.get(6), bytes.get(8..12)) {
         (Some(1), Some(n)) => 10 + usize::from(u16::from_le_bytes([n[0], n[1]])),

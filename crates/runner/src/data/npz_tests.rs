@@ -242,7 +242,11 @@ fn what_is_no_array_of_numbers_is_refused() {
             npz(&[("x.npy", array_of("<c16", "(1,)", &[0; 16]))]),
             "expected floats, whole numbers or truth values",
         ),
-        (npz(&[("x.npy", b"nonsense".to_vec())]), "`x`"),
+        (npz(&[("x.npy", b"nonsense".to_vec())]), "`x`: it is no array of NumPy"),
+        (
+            npz(&[("[Content_Types].xml", b"<?xml version=\"1.0\"?>".to_vec())]),
+            "it is no array of NumPy: of a workbook or another zip archive, save the table itself as CSV",
+        ),
         (brackets(9), "header"),
         (brackets(2_000), "header"),
         (brackets(30_000), "header"),

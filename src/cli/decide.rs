@@ -7,7 +7,7 @@
 use super::interrupt::Interrupt;
 use super::memory;
 use super::outcome::{Code, Failure};
-use super::prepare::pool;
+use super::prepare::{check_all_instances, pool};
 use super::reuse::EarlierRuns;
 use super::run::{Args, Follower, PreparedRun, RunOptions};
 use crate::evidence::claims::JudgedClaim;
@@ -76,7 +76,8 @@ pub fn decide(
 ) -> Result<Code, Failure> {
     let store = Store::open(&options.out)?;
     let by = Judging { options, pool: pool(options.threads)?, follower };
-    let looks = plans.into_iter().map(|plan| OpenLooks::new(plan, &store, most));
+    let looks =
+        plans.into_iter().map(|plan| by.pool.install(|| OpenLooks::new(plan, &store, most)));
     let (mut plans, mut open): (Vec<_>, Vec<_>) = Failure::join(looks)?.into_iter().unzip();
     let mut code = Code::Done;
     while !plans.is_empty() {
@@ -136,8 +137,8 @@ impl OpenLooks {
     /// and the looks.
     ///
     /// # Errors
-    /// If the manifest is not suitable, `most` contradicts it or the recorded looks, or looks of other
-    /// numbers of replicates are recorded for the same cells.
+    /// If the manifest is not suitable, `most` contradicts it or the recorded looks, looks of other numbers of
+    /// replicates are recorded for the same cells, or an instance of the last look cannot be built.
     fn new(plan: Plan, store: &Store, most: Option<u64>) -> Result<(Plan, Self), Failure> {
         let file = &plan.source.name;
         let first = plan.manifest.replicates;
@@ -169,7 +170,7 @@ impl OpenLooks {
             }
         };
         // What is wrong at the last look is reported before the first.
-        plan.with_replicates(planned.most)?;
+        check_all_instances(&plan.with_replicates(planned.most)?)?;
         let plan = if planned.first == first { plan } else { plan.with_replicates(planned.first)? };
         let decided = vec![false; plan.claim_tables.len()];
         let all = planned.all();

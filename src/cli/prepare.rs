@@ -6,7 +6,7 @@ use exactfed_core::problem::Fault;
 use exactfed_runner::plan::{Cell, Plan};
 use exactfed_runner::runner::cautions::cautions;
 use exactfed_runner::runner::{
-    Prepared, Scenario, check_evaluations, prepare_frontiers, prepare_knowing,
+    Prepared, Scenario, check_evaluations, check_instances, prepare_frontiers, prepare_knowing,
 };
 use std::sync::Arc;
 
@@ -33,6 +33,17 @@ pub fn prepared<'a>(plan: &'a Plan, cells: &[&'a Cell]) -> Result<Vec<Prepared<'
             Err(Failure::of_plan(plan, faults.into_iter().flatten().flatten().map(diagnostic)))
         }
     }
+}
+
+/// Checks that the instances of all cells of a plan can be built. It is asked of the plan with the most replicates that
+/// a command may come to, where each replicate may have its own instance.
+///
+/// # Errors
+/// All that is wrong with these instances, at the places in the manifest.
+pub fn check_all_instances(plan: &Plan) -> Result<(), Failure> {
+    let cells: Vec<&Cell> = plan.cells.iter().collect();
+    check_instances(&plan.folder(), &cells)
+        .map_err(|faults| Failure::of_plan(plan, faults.into_iter().map(diagnostic)))
 }
 
 /// The path of the setting at fault, and the message, which begins with the name of the last key in

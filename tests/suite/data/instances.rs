@@ -167,15 +167,64 @@ fn instances_per_replicate_differ() {
     assert!(many[0] != many[1] && many[1] != many[2], "{many:?}");
 }
 
-/// A client of two records, both of which may be drawn for the test set of one of the twenty instances: ten for the
-/// candidates, and ten for the fresh runs of those that are selected. Each is built before the first run.
-#[test]
-fn instances_of_fresh_runs_are_checked_before_the_candidates_run() {
+/// Fifty records, of which a client has two, both of which may be drawn for a test set.
+fn table_with_small_client() -> String {
     let mut table = String::from("a,site,label\n");
     for i in 0..50_u32 {
         let site = if i % 25 == 4 { "small" } else { ["b", "c"][i as usize % 2] };
         table += &format!("{},{site},{}\n", i * 7 % 13, i % 2);
     }
+    table
+}
+
+/// The instances of all replicates that `--until-decided` may come to are built before the first run: each replicate
+/// has its own division of the records.
+#[test]
+fn instances_of_later_replicates_are_checked_before_the_first_run() {
+    let manifest = "title = \"t\"\nseed = 1\nreplicates = 2\ninstance = \"per-replicate\"\n\n\
+        [problem.logistic-dataset]\nl2 = 0.01\n\
+        dataset = { file = \"r.csv\", split = { column = \"site\" }, test = 0.2 }\n\n\
+        [start]\nzero = true\n\n[record]\npoints = 2\n\n[budget]\nrounds = 3\n\n\
+        [[algorithm.fedavg]]\nstep-size = 0.1\nlocal-steps = 2\n\n\
+        [[algorithm.scaffold]]\nstep-size = 0.1\nlocal-steps = 2\n\n\
+        [[claim.less]]\nid = \"c\"\nstatement = \"c\"\nfactor = 0.9999\n\
+        left = { label = \"Scaffold\" }\nright = { label = \"FedAvg\" }\n";
+    let bench = Bench::new();
+    bench.write("mine.toml", manifest);
+    bench.write("r.csv", table_with_small_client());
+    let mut refused = 0;
+    for seed in 1..=8 {
+        let set = format!("seed={seed}");
+        let most = "8";
+        // A run of all replicates at once says what is right.
+        let all = bench.run(&["check", "mine.toml", "--set", &set, "--replicates", most]);
+        let out = format!("results-{seed}");
+        let run = bench.run(&[
+            "run",
+            "mine.toml",
+            "--set",
+            &set,
+            "--until-decided",
+            "--max-replicates",
+            most,
+            "--out",
+            &out,
+        ]);
+        assert_eq!(run.code, all.code, "{}\n{}", all.err, run.err);
+        if all.code == 2 {
+            refused += 1;
+            run.warns("`test`: all records of the client \"small\" are drawn for the test set");
+            let cells = bench.path(&out).join("mine");
+            assert!(!cells.exists(), "{}", run.err);
+        }
+    }
+    assert!((1..8).contains(&refused), "{refused}");
+}
+
+/// A client of two records, both of which may be drawn for the test set of one of the twenty instances: ten for the
+/// candidates, and ten for the fresh runs of those that are selected. Each is built before the first run.
+#[test]
+fn instances_of_fresh_runs_are_checked_before_the_candidates_run() {
     let manifest = "title = \"t\"\nseed = 1\nreplicates = 1\ninstances = 10\n\n\
         [problem.logistic-dataset]\nl2 = 0.01\n\
         dataset = { file = \"r.csv\", split = { column = \"site\" }, test = 0.2 }\n\n\
@@ -184,7 +233,7 @@ fn instances_of_fresh_runs_are_checked_before_the_candidates_run() {
         metric = \"test-loss\"\n\n[[algorithm.fedavg]]\nlocal-steps = 2\n";
     let bench = Bench::new();
     bench.write("mine.toml", manifest);
-    bench.write("r.csv", table);
+    bench.write("r.csv", table_with_small_client());
     let mut refused = 0;
     for seed in 1..=12 {
         let set = format!("seed={seed}");

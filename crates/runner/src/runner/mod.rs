@@ -26,7 +26,8 @@ use exactfed_core::round_program::Traced;
 pub use frontier::{PreparedFrontier, prepare_frontiers};
 pub use phase::{BuiltPhaseProblem, PhaseProblem, PhaseSquare, PreparedPhase};
 pub use prepare::{
-    KnownOptima, Prepared, Scenario, check_evaluations, prepare, prepare_knowing, stream_names,
+    KnownOptima, Prepared, Scenario, check_evaluations, check_instances, prepare, prepare_knowing,
+    stream_names,
 };
 use std::cmp::Reverse;
 use std::ops::Range;

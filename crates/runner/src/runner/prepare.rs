@@ -312,10 +312,17 @@ pub fn check_evaluations(files: &dyn Files, plan: &Plan) -> Result<(), Vec<Fault
         .into_iter()
         .filter_map(|group| group.into_iter().next())
         .collect();
-    let cells: Vec<&Cell> = evaluations.iter().collect();
-    let shared = Shared::new(&cells);
+    check_instances(files, &evaluations.iter().collect::<Vec<_>>())
+}
+
+/// Checks that the instances of these cells can be built. Their optima are not searched for.
+///
+/// # Errors
+/// What is wrong with each instance, as of [`prepare`].
+pub fn check_instances(files: &dyn Files, cells: &[&Cell]) -> Result<(), Vec<Fault>> {
+    let shared = Shared::new(cells);
     let mut wanted: HashMap<InstanceKey, &Cell> = HashMap::new();
-    for cell in &cells {
+    for cell in cells {
         for key in shared.keys(cell, cell.identity.oracle.form()) {
             wanted.entry(InstanceKey { has_optimum: false, ..key }).or_insert(cell);
         }

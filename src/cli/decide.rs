@@ -7,7 +7,7 @@
 use super::interrupt::Interrupt;
 use super::memory;
 use super::outcome::{Code, Failure};
-use super::prepare::{check_all_instances, pool};
+use super::prepare::{check_instances_of_replicates, pool};
 use super::reuse::EarlierRuns;
 use super::run::{Args, Follower, PreparedRun, RunOptions};
 use crate::evidence::claims::JudgedClaim;
@@ -170,7 +170,7 @@ impl OpenLooks {
             }
         };
         // What is wrong at the last look is reported before the first.
-        check_all_instances(&plan.with_replicates(planned.most)?)?;
+        check_instances_of_replicates(&plan.with_replicates(planned.most)?)?;
         let plan = if planned.first == first { plan } else { plan.with_replicates(planned.first)? };
         let decided = vec![false; plan.claim_tables.len()];
         let all = planned.all();

@@ -3,6 +3,7 @@
 use super::outcome::Failure;
 use crate::store::Store;
 use exactfed_core::problem::Fault;
+use exactfed_runner::manifest::InstanceMode;
 use exactfed_runner::plan::{Cell, Plan};
 use exactfed_runner::runner::cautions::cautions;
 use exactfed_runner::runner::{
@@ -35,12 +36,16 @@ pub fn prepared<'a>(plan: &'a Plan, cells: &[&'a Cell]) -> Result<Vec<Prepared<'
     }
 }
 
-/// Checks that the instances of all cells of a plan can be built. It is asked of the plan with the most replicates that
-/// a command may come to, where each replicate may have its own instance.
+/// Checks that the instances of all replicates of a plan can be built, if each replicate has its own. It is asked of
+/// the plan with the most replicates that a command may come to. An instance that replicates share is built anyway
+/// before the first run.
 ///
 /// # Errors
 /// All that is wrong with these instances, at the places in the manifest.
-pub fn check_all_instances(plan: &Plan) -> Result<(), Failure> {
+pub fn check_instances_of_replicates(plan: &Plan) -> Result<(), Failure> {
+    if plan.manifest.instance == InstanceMode::Fixed {
+        return Ok(());
+    }
     let cells: Vec<&Cell> = plan.cells.iter().collect();
     check_instances(&plan.folder(), &cells)
         .map_err(|faults| Failure::of_plan(plan, faults.into_iter().map(diagnostic)))

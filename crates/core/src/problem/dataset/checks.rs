@@ -120,9 +120,9 @@ impl Dataset {
         )))
     }
 
-    /// A sentence on the first value of a feature whose square is beyond double precision, in the order of columns or, in
-    /// a file without columns, of records; `None` if there is no such value. Such a value is allowed where features are
-    /// standardised, but is more likely to mark a missing one.
+    /// A sentence on the first value of a feature whose square is beyond double precision, in the order of columns or,
+    /// in a file without columns, of records; `None` if there is no such value. Such a value is allowed where features
+    /// are standardised, but is more likely to mark a missing one.
     pub(super) fn remark_on_large_value(&self, contents: &Contents) -> Option<String> {
         let LargeValue { row, rows, feature, value } = match contents {
             Contents::Table(columns) => self.large_value_of_table(columns)?,

@@ -236,8 +236,8 @@ impl Dataset {
     /// columns from its arrays, which have one axis each. `features` are empty where the caller stores them sparse.
     ///
     /// # Errors
-    /// An array that is missing, has another number of axes or holds dates or objects, or settings that name columns, which such a file has
-    /// not.
+    /// An array that is missing, has another number of axes or holds dates or objects, or settings that name columns,
+    /// which such a file has not.
     pub(super) fn read_arrays(
         &self,
         arrays: &BTreeMap<String, Array>,

@@ -13,9 +13,9 @@ use serde::{Deserialize, Serialize};
 pub struct Dataset {
     /// The file: CSV (`.csv`, `.tsv`), Parquet (`.parquet`), LIBSVM (`.libsvm`, `.svm`, `.txt`; with
     /// indices from 1, or from 0 where the index 0 occurs) or NumPy (`.npz`). The first and the third
-    /// may be compressed with gzip (`.csv.gz`). An `.npz` has the arrays `x` (n, d) of numbers, `y` (n,) of numbers or
-    /// texts and, for a split by column, `client` (n,). Instead of `x` it may have sparse rows as `scipy.sparse.save_npz`
-    /// writes them: `data`, `indices`, `indptr`, `shape` and `format` (`"csr"`). An `.npz` of two
+    /// may be compressed with gzip (`.csv.gz`). An `.npz` has the arrays `x` (n, d) of numbers,
+    /// `y` (n,) of numbers or texts and, for a split by column, `client` (n,). Instead of `x` it
+    /// may have sparse rows as `scipy.sparse.save_npz` writes them: `data`, `indices`, `indptr`, `shape` and `format` (`"csr"`). An `.npz` of two
     /// or more arrays that all have one axis (n,) holds columns by name, numbers or texts, as a CSV
     /// file does.
     #[schemars(example = &"records.csv")]

@@ -321,7 +321,7 @@ mod tests {
             let numbers = [3.0 * unit, 0.0, 0.0, 1.0 * unit];
             let rows = SparseRows::from_dense(1, &numbers);
             let dense = FeatureRows::Dense { size: (4, 1), numbers: Cow::Borrowed(&numbers) };
-            for features in [&dense, &FeatureRows::Sparse(&rows)] {
+            for features in [&dense, &FeatureRows::Sparse(Cow::Borrowed(&rows))] {
                 let [FeatureMoments { mean, deviation }] = features.moments()[..] else { panic!() };
                 assert_eq!(mean, unit);
                 assert!((deviation / unit / libm::sqrt(1.5) - 1.0).abs() < 1e-15, "{deviation}");

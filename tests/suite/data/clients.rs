@@ -116,6 +116,48 @@ fn test_sets_and_metrics_that_are_wrong_are_refused() {
         let problem = format!("{problem}\n[record]\nmetrics = [\"{metric}\"]");
         Data::new(&problem, "r.csv", TABLE.as_bytes()).refused(message);
     }
+    let random = "clients = 2, features = [\"age\"], test = 0.4";
+    let one_class = "clients = 2, features = [\"age\"], test = { column = \"held\" }";
+    let table = "age,label,held\n1,a,0\n2,b,0\n3,a,1\n4,a,1\n5,a,0\n6,b,0\n";
+    for (settings, metric, message) in [
+        (random, "worst-test-accuracy", "clients get records at random, and none of the test set"),
+        (random, "test-loss-spread", "write `split = { column = \"…\" }` in `dataset`"),
+        (one_class, "test-auc", "all of the records of the test set have the same class"),
+    ] {
+        let problem = format!("{}\n[record]\nmetrics = [\"{metric}\"]", records(settings));
+        Data::new(&problem, "r.csv", table.as_bytes()).refused(message);
+    }
+}
+
+/// With θ > 0 the class of a record is predicted by the sign of its age, so that all values follow from the nine
+/// records by hand: accuracies of 2/3, 1 and 1/2 at the three sites. With θ = 0 all records are on the boundary.
+#[test]
+fn worst_clients_and_classes_have_the_values_that_follow_by_hand() {
+    let table = "age,site,label\n1,a,1\n2,a,1\n3,a,0\n-1,b,0\n-2,b,0\n4,b,1\n5,b,1\n2,c,1\n-2,c,1\n";
+    let settings = "features = [\"age\"], split = { column = \"site\" }, standardise = false, intercept = false";
+    let expected = [
+        ("worst-accuracy", 0.5),
+        ("first-decile-accuracy", 0.5),
+        ("accuracy-spread", 0.207_869_854_820_775_23),
+        // Records of site a weigh 1/9, of site b 1/12 and of site c 1/6: recalls of 10/13 and 3/5.
+        ("balanced-accuracy", 89.0 / 130.0),
+        // In units of (1/36)²: 24 + 60 + 60 pairs in order and 18 that tie, of 26 · 10.
+        ("auc", 153.0 / 260.0),
+    ];
+    let metrics = expected.map(|(metric, _)| metric);
+    let text = manifest(&records(settings)) + &format!("[record]\nmetrics = {metrics:?}\n");
+    let data = Data::new(&records(settings), "r.csv", table.as_bytes());
+    data.bench.write("mine.toml", text.replace("replicates = 1\n", "replicates = 1\noracle = \"exact\"\n"));
+    data.accepted();
+    data.bench.run(&["export", "results", "--out", "rows.csv"]).expect(0);
+    for row in data.bench.rows("rows.csv") {
+        for (metric, value) in expected {
+            let have: f64 = row[&metric.replace('-', "_")].parse().unwrap();
+            let at_start = if metric.ends_with("spread") { 0.0 } else { 0.5 };
+            let expected = if row["round"] == "0" { at_start } else { value };
+            assert!((have - expected).abs() < 1e-14, "{metric}: {have}, not {expected}");
+        }
+    }
 }
 
 /// A drawn test set that takes all records of a client whom a column names is refused. A column that marks the test set

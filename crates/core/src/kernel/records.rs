@@ -55,6 +55,8 @@ pub struct RecordTables {
     /// For each set the number of its first record among all records, and at the end the number of all records. Client
     /// c holds set c modulo the number of sets.
     begins: Vec<usize>,
+    /// The class, 0 or 1, of each record of each set; empty if it is not known. No step reads it.
+    labels: Vec<Vec<u8>>,
 }
 
 /// How many numbers of the rows of clients are kept on the stack: enough for [`MOST`] clients with rows of four
@@ -82,7 +84,23 @@ impl RecordTables {
             assert!(!set.is_empty() && set.len().is_multiple_of(d));
             begins.push(begins[begins.len() - 1] + set.len() / d);
         }
-        Self { d, stride: padded(d), l2, link, records: Table::new(d, sets), begins }
+        let records = Table::new(d, sets);
+        Self { d, stride: padded(d), l2, link, records, begins, labels: Vec::new() }
+    }
+
+    /// Adds the class, 0 or 1, of each record of each set, which rows y x do not show. Metrics of classes need it;
+    /// steps do not.
+    ///
+    /// # Panics
+    /// If there is not one class per record.
+    pub fn with_labels(self, labels: Vec<Vec<u8>>) -> Self {
+        assert!(labels.iter().map(Vec::len).eq((0..self.sets()).map(|set| self.records(set))));
+        Self { labels, ..self }
+    }
+
+    /// The class of each record of a set; `None` if it is not known.
+    pub fn labels(&self, set: usize) -> Option<&[u8]> {
+        self.labels.get(set).map(Vec::as_slice)
     }
 
     /// Whether there are fused local steps for the dimension: for every d but 1, since a row of one number is not

@@ -29,6 +29,10 @@ impl Facts for Exact {
         fn suboptimality(&self, theta: &[f64]) -> Option<f64>;
         fn loss(&self, theta: &[f64], of: RecordsOf) -> Option<f64>;
         fn accuracy(&self, theta: &[f64], of: RecordsOf) -> Option<f64>;
+        fn client_losses(&self, theta: &[f64], of: RecordsOf) -> Option<Vec<f64>>;
+        fn client_accuracies(&self, theta: &[f64], of: RecordsOf) -> Option<Vec<f64>>;
+        fn balanced_accuracy(&self, theta: &[f64], of: RecordsOf) -> Option<f64>;
+        fn auc(&self, theta: &[f64], of: RecordsOf) -> Option<f64>;
         fn feature_norm(&self, x: &[f64]) -> Option<f64>;
         fn virtual_optimum(&self) -> Option<&[f64]>;
     });

@@ -169,6 +169,31 @@ pub trait Facts: Send + Sync {
     fn accuracy(&self, _theta: &[f64], _of: RecordsOf) -> Option<f64> {
         None
     }
+    /// The mean loss of each client's records at θ without the penalty: of the records that it holds, N numbers in the
+    /// order of clients, or of its records in the test set, a number for each client that has some there. Metrics of
+    /// the worst client and of deciles over clients are computed from it. `None` if there is no loss of records, or
+    /// the test set is not divided among clients.
+    fn client_losses(&self, _theta: &[f64], _of: RecordsOf) -> Option<Vec<f64>> {
+        None
+    }
+    /// The fraction of each client's records whose class θ predicts, for the same clients as
+    /// [`Facts::client_losses`]; `None` without classes, or where these clients are not known.
+    fn client_accuracies(&self, _theta: &[f64], _of: RecordsOf) -> Option<Vec<f64>> {
+        None
+    }
+    /// The mean over classes of the recall, the fraction of the records of a class whose class θ predicts. Records
+    /// count as in [`Facts::accuracy`], and a class that none of them has is left out of the mean. `None` if the
+    /// classes of the records are not known.
+    fn balanced_accuracy(&self, _theta: &[f64], _of: RecordsOf) -> Option<f64> {
+        None
+    }
+    /// The area under the receiver operating characteristic, which is the probability that a record of a class has a
+    /// higher score for it than a record of another class, a tie counting half. Records count as in
+    /// [`Facts::accuracy`]. With more than two classes it is the mean over classes, each against all others. `None`
+    /// if the classes of the records are not known, or all records have the same one.
+    fn auc(&self, _theta: &[f64], _of: RecordsOf) -> Option<f64> {
+        None
+    }
     /// xᵀ Σφ x with Σφ = N⁻¹ Σ E φφᵀ, the mean square of values under the stationary
     /// distributions (SCAFFLSA §4); `None` if there are no features.
     fn feature_norm(&self, _x: &[f64]) -> Option<f64> {

@@ -2,7 +2,7 @@
 
 use super::arrays::{DataFile, Files};
 use super::cost::{self, ProblemCost};
-use super::dataset::{ClientWeights, Dataset};
+use super::dataset::{ClientWeights, Dataset, Split};
 use super::fault::Fault;
 use super::form::{OracleForm, Visitor};
 use super::oracle::Problem;
@@ -27,6 +27,8 @@ pub struct RecordMetrics {
     pub accuracy: bool,
     /// Whether some of the records are a test set.
     pub test: bool,
+    /// Whether each record of the test set belongs to a client, which a column names.
+    pub test_of_clients: bool,
 }
 
 /// Settings that describe a problem.
@@ -59,10 +61,13 @@ pub trait Settings {
     /// Which metrics of records the instance has: none if it is not on records.
     fn record_metrics(&self) -> RecordMetrics {
         let Some(records) = self.on_records() else { return RecordMetrics::default() };
+        let with_test = records.dataset.filter(|dataset| dataset.test.is_some());
         RecordMetrics {
             loss: true,
             accuracy: records.classes,
-            test: records.dataset.is_some_and(|dataset| dataset.test.is_some()),
+            test: with_test.is_some(),
+            test_of_clients: with_test
+                .is_some_and(|dataset| matches!(dataset.split, Split::Column(_))),
         }
     }
     /// B, the number of evaluations of the field whose mean one oracle call with noise returns.

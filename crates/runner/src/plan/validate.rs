@@ -260,8 +260,11 @@ fn metrics_without_records(record: &Record, point: &CheckedPoint<'_>) -> Vec<Fau
     let mut faults = Vec::new();
     for metric in &record.metrics {
         let (needs_classes, records) = match metric.measured().0 {
-            MeasuredOn::Loss(records) => (false, records),
-            MeasuredOn::Classes(records) => (true, records),
+            MeasuredOn::Loss(records) | MeasuredOn::ClientLosses(records) => (false, records),
+            MeasuredOn::Classes(records)
+            | MeasuredOn::ClientClasses(records)
+            | MeasuredOn::Recalls(records)
+            | MeasuredOn::Order(records) => (true, records),
             _ => continue,
         };
         let name = metric.name();
@@ -271,6 +274,10 @@ fn metrics_without_records(record: &Record, point: &CheckedPoint<'_>) -> Vec<Fau
             format!("has `{name}`, but `{kind}` has no classes: its labels are numbers")
         } else if records == RecordsOf::Test && !has.test {
             format!("has `{name}`, but there is no test set: write `test = 0.2` in `dataset`")
+        } else if metric.is_per_client_of_test() && !has.test_of_clients {
+            format!(
+                "has `{name}`, but clients get records at random, and none of the test set: write `split = {{ column = \"…\" }}` in `dataset`, the column that names clients"
+            )
         } else {
             continue;
         };

@@ -91,6 +91,14 @@ pub enum MeasuredOn {
     Loss(RecordsOf),
     /// The predicted classes of records.
     Classes(RecordsOf),
+    /// The loss of each client's records.
+    ClientLosses(RecordsOf),
+    /// The predicted classes of each client's records.
+    ClientClasses(RecordsOf),
+    /// The predicted classes of the records of each class.
+    Recalls(RecordsOf),
+    /// The order of records of different classes by their scores.
+    Order(RecordsOf),
 }
 
 impl QuantityInfo {

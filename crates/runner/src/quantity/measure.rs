@@ -2,7 +2,7 @@
 
 use exactfed_core::federated::Run;
 use exactfed_core::kernel::{axpy, dot, squared_distance};
-use exactfed_core::problem::Facts;
+use exactfed_core::problem::{Facts, RecordsOf};
 use exactfed_core::theory::exact::Moments;
 
 /// A run at a recorded round, with all that metrics are computed from.
@@ -25,6 +25,16 @@ impl Reading<'_> {
     /// The squared distance ‖θ_t − other‖².
     pub fn distance_to(&self, other: &[f64]) -> f64 {
         squared_distance(self.run.estimate(), other)
+    }
+
+    /// The mean loss of each client's records at θ_t ([`Facts::client_losses`]); `None` if the problem has none.
+    pub fn client_losses(&self, of: RecordsOf) -> Option<Vec<f64>> {
+        self.facts.client_losses(self.run.estimate(), of)
+    }
+
+    /// The accuracy of θ_t on each client's records ([`Facts::client_accuracies`]); `None` if the problem has none.
+    pub fn client_accuracies(&self, of: RecordsOf) -> Option<Vec<f64>> {
+        self.facts.client_accuracies(self.run.estimate(), of)
     }
 }
 

@@ -9,12 +9,14 @@ mod cost;
 mod dummy;
 mod info;
 mod measure;
+mod over_clients;
 mod table;
 
 pub use average::TimeAverage;
 pub use cost::{AtCost, Prices};
 use exactfed_core::algorithm::Spec;
 use exactfed_core::federated::Cost;
+use exactfed_core::problem::RecordsOf;
 pub use info::{ExpectedValue, MeasuredOn, MeasuredValue, QuantityInfo, QuantityKind, Shortfall};
 pub use measure::Reading;
 pub use table::{Metric, Quantity};
@@ -37,6 +39,13 @@ impl Metric {
             QuantityKind::Measured(on, value) => (on, value),
             kind => unreachable!("{} is of the kind {kind:?}", self.name()),
         }
+    }
+
+    /// Whether it is measured on each client's records in the test set, so that each record of the test set must belong
+    /// to a client.
+    pub fn is_per_client_of_test(self) -> bool {
+        use MeasuredOn::{ClientClasses, ClientLosses};
+        matches!(self.measured().0, ClientLosses(RecordsOf::Test) | ClientClasses(RecordsOf::Test))
     }
 
     /// Whether runs of an algorithm have the metric, as far as the algorithm decides it: some metrics are measured on

@@ -6,7 +6,7 @@ use super::info::MeasuredOn::*;
 use super::info::QuantityInfo;
 use super::info::QuantityInfo as Info;
 use super::info::QuantityKind::{self, Average, Count, Error, Measured};
-use super::{TimeAverage, measure};
+use super::{TimeAverage, measure, over_clients};
 use exactfed_core::problem::RecordsOf;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -204,6 +204,133 @@ quantities! {
                 r"\frac{1}{n} \sum_{i=1}^{n} 1[y(x_i; \theta_t) = y_i]",
             )
             .more_is_better("test error rate");
+        /// The largest over clients of the mean loss of a client's records, without the penalty
+        /// (problems of records).
+        WorstTrainLoss = Info::new("worst-train-loss", "worst_train_loss", "worst training loss", Measured(ClientLosses(RecordsOf::Clients), |at| Some(over_clients::largest(at.client_losses(RecordsOf::Clients)?))))
+            .meaning(
+                "largest over clients of the mean loss of the client's records, without the penalty",
+                r"\max_c \frac{1}{n_c} \sum_{i=1}^{n_c} \ell(\theta_t; z_{c,i})",
+            );
+        /// The ninth decile over clients of the mean loss of a client's records, by the
+        /// nearest rank; each client counts once, as in `worst-train-loss`.
+        NinthDecileTrainLoss = Info::new("ninth-decile-train-loss", "ninth_decile_train_loss", "ninth decile of training loss", Measured(ClientLosses(RecordsOf::Clients), |at| Some(over_clients::decile(at.client_losses(RecordsOf::Clients)?, 9))))
+            .meaning(
+                "ninth decile over clients of the mean loss of the client's records, without the penalty, by the nearest rank",
+                r"Q_{0.9}\Bigl(\frac{1}{n_c} \sum_{i=1}^{n_c} \ell(\theta_t; z_{c,i})\Bigr)",
+            );
+        /// The standard deviation over clients of the mean loss of a client's records; each client
+        /// counts once, as in `worst-train-loss`.
+        TrainLossSpread = Info::new("train-loss-spread", "train_loss_spread", "spread of training loss", Measured(ClientLosses(RecordsOf::Clients), |at| Some(over_clients::spread(&at.client_losses(RecordsOf::Clients)?))))
+            .meaning(
+                "standard deviation over clients of the mean loss of the client's records, without the penalty",
+                r"\operatorname{std}_c \frac{1}{n_c} \sum_{i=1}^{n_c} \ell(\theta_t; z_{c,i})",
+            )
+            .norm();
+        /// The largest over clients of the mean loss of a client's records in the test set, without the penalty
+        /// (problems of records whose `split` is a column that names the clients).
+        WorstTestLoss = Info::new("worst-test-loss", "worst_test_loss", "worst test loss", Measured(ClientLosses(RecordsOf::Test), |at| Some(over_clients::largest(at.client_losses(RecordsOf::Test)?))))
+            .meaning(
+                "largest over clients of the mean loss of the client's records in the test set, without the penalty",
+                r"\max_c \frac{1}{n_c} \sum_{i=1}^{n_c} \ell(\theta_t; z_{c,i})",
+            );
+        /// The ninth decile over clients of the mean loss of a client's records in the test set, by the
+        /// nearest rank; each client counts once, as in `worst-test-loss`.
+        NinthDecileTestLoss = Info::new("ninth-decile-test-loss", "ninth_decile_test_loss", "ninth decile of test loss", Measured(ClientLosses(RecordsOf::Test), |at| Some(over_clients::decile(at.client_losses(RecordsOf::Test)?, 9))))
+            .meaning(
+                "ninth decile over clients of the mean loss of the client's records in the test set, without the penalty, by the nearest rank",
+                r"Q_{0.9}\Bigl(\frac{1}{n_c} \sum_{i=1}^{n_c} \ell(\theta_t; z_{c,i})\Bigr)",
+            );
+        /// The standard deviation over clients of the mean loss of a client's records in the test set; each client
+        /// counts once, as in `worst-test-loss`.
+        TestLossSpread = Info::new("test-loss-spread", "test_loss_spread", "spread of test loss", Measured(ClientLosses(RecordsOf::Test), |at| Some(over_clients::spread(&at.client_losses(RecordsOf::Test)?))))
+            .meaning(
+                "standard deviation over clients of the mean loss of the client's records in the test set, without the penalty",
+                r"\operatorname{std}_c \frac{1}{n_c} \sum_{i=1}^{n_c} \ell(\theta_t; z_{c,i})",
+            )
+            .norm();
+        /// The smallest over clients of the fraction of a client's records whose class θ_t predicts
+        /// (problems of classes).
+        WorstAccuracy = Info::new("worst-accuracy", "worst_accuracy", "worst accuracy", Measured(ClientClasses(RecordsOf::Clients), |at| Some(over_clients::smallest(at.client_accuracies(RecordsOf::Clients)?))))
+            .meaning(
+                "smallest over clients of the fraction of the client's records whose class is predicted",
+                r"\min_c \frac{1}{n_c} \sum_{i=1}^{n_c} 1[y(x_{c,i}; \theta_t) = y_{c,i}]",
+            )
+            .more_is_better("worst error rate");
+        /// The first decile over clients of the fraction of a client's records whose class θ_t
+        /// predicts, by the nearest rank; each client counts once, as in `worst-accuracy`.
+        FirstDecileAccuracy = Info::new("first-decile-accuracy", "first_decile_accuracy", "first decile of accuracy", Measured(ClientClasses(RecordsOf::Clients), |at| Some(over_clients::decile(at.client_accuracies(RecordsOf::Clients)?, 1))))
+            .meaning(
+                "first decile over clients of the fraction of the client's records whose class is predicted, by the nearest rank",
+                r"Q_{0.1}\Bigl(\frac{1}{n_c} \sum_{i=1}^{n_c} 1[y(x_{c,i}; \theta_t) = y_{c,i}]\Bigr)",
+            )
+            .more_is_better("first-decile error rate");
+        /// The standard deviation over clients of the fraction of a client's records whose class θ_t
+        /// predicts; each client counts once, as in `worst-accuracy`.
+        AccuracySpread = Info::new("accuracy-spread", "accuracy_spread", "spread of accuracy", Measured(ClientClasses(RecordsOf::Clients), |at| Some(over_clients::spread(&at.client_accuracies(RecordsOf::Clients)?))))
+            .meaning(
+                "standard deviation over clients of the fraction of the client's records whose class is predicted",
+                r"\operatorname{std}_c \frac{1}{n_c} \sum_{i=1}^{n_c} 1[y(x_{c,i}; \theta_t) = y_{c,i}]",
+            )
+            .norm();
+        /// The smallest over clients of the fraction of a client's records in the test set whose class θ_t predicts
+        /// (problems of classes whose `split` is a column that names the clients).
+        WorstTestAccuracy = Info::new("worst-test-accuracy", "worst_test_accuracy", "worst test accuracy", Measured(ClientClasses(RecordsOf::Test), |at| Some(over_clients::smallest(at.client_accuracies(RecordsOf::Test)?))))
+            .meaning(
+                "smallest over clients of the fraction of the client's records in the test set whose class is predicted",
+                r"\min_c \frac{1}{n_c} \sum_{i=1}^{n_c} 1[y(x_{c,i}; \theta_t) = y_{c,i}]",
+            )
+            .more_is_better("worst test error rate");
+        /// The first decile over clients of the fraction of a client's records in the test set whose class θ_t
+        /// predicts, by the nearest rank; each client counts once, as in `worst-test-accuracy`.
+        FirstDecileTestAccuracy = Info::new("first-decile-test-accuracy", "first_decile_test_accuracy", "first decile of test accuracy", Measured(ClientClasses(RecordsOf::Test), |at| Some(over_clients::decile(at.client_accuracies(RecordsOf::Test)?, 1))))
+            .meaning(
+                "first decile over clients of the fraction of the client's records in the test set whose class is predicted, by the nearest rank",
+                r"Q_{0.1}\Bigl(\frac{1}{n_c} \sum_{i=1}^{n_c} 1[y(x_{c,i}; \theta_t) = y_{c,i}]\Bigr)",
+            )
+            .more_is_better("first-decile test error rate");
+        /// The standard deviation over clients of the fraction of a client's records in the test set whose class θ_t
+        /// predicts; each client counts once, as in `worst-test-accuracy`.
+        TestAccuracySpread = Info::new("test-accuracy-spread", "test_accuracy_spread", "spread of test accuracy", Measured(ClientClasses(RecordsOf::Test), |at| Some(over_clients::spread(&at.client_accuracies(RecordsOf::Test)?))))
+            .meaning(
+                "standard deviation over clients of the fraction of the client's records in the test set whose class is predicted",
+                r"\operatorname{std}_c \frac{1}{n_c} \sum_{i=1}^{n_c} 1[y(x_{c,i}; \theta_t) = y_{c,i}]",
+            )
+            .norm();
+        /// The mean over classes of the recall, the fraction of the records of a class whose class θ_t predicts, on the
+        /// records that clients hold; weighted as clients are (problems of classes).
+        BalancedAccuracy = Info::new("balanced-accuracy", "balanced_accuracy", "balanced accuracy", Measured(Recalls(RecordsOf::Clients), |at| at.facts.balanced_accuracy(at.run.estimate(), RecordsOf::Clients)))
+            .meaning(
+                "mean over classes of the fraction of a class that is predicted, on the records that clients hold, weighted as clients are",
+                r"\frac{1}{K} \sum_{k=1}^{K} P(y(x; \theta_t) = k \mid y = k)",
+            )
+            .more_is_better("balanced error rate");
+        /// The area under the receiver operating characteristic: the probability that a record of a class has a higher
+        /// score for it than a record of another class, a tie counting half, on the records that clients hold; weighted as
+        /// clients are (problems of classes). With more than two classes it is the mean over classes, each against all
+        /// others.
+        Auc = Info::new("auc", "auc", "AUC", Measured(Order(RecordsOf::Clients), |at| at.facts.auc(at.run.estimate(), RecordsOf::Clients)))
+            .meaning(
+                "probability that a record of a class has a higher score for it than one of another class, on the records that clients hold, weighted as clients are",
+                r"P(s(x; \theta_t) > s(x'; \theta_t)) + \tfrac{1}{2} P(s(x; \theta_t) = s(x'; \theta_t))",
+            )
+            .more_is_better("misranking rate");
+        /// The mean over classes of the recall, the fraction of the records of a class whose class θ_t predicts, on the
+        /// records of the test set.
+        TestBalancedAccuracy = Info::new("test-balanced-accuracy", "test_balanced_accuracy", "balanced test accuracy", Measured(Recalls(RecordsOf::Test), |at| at.facts.balanced_accuracy(at.run.estimate(), RecordsOf::Test)))
+            .meaning(
+                "mean over classes of the fraction of a class that is predicted, on the records of the test set",
+                r"\frac{1}{K} \sum_{k=1}^{K} P(y(x; \theta_t) = k \mid y = k)",
+            )
+            .more_is_better("balanced test error rate");
+        /// The area under the receiver operating characteristic: the probability that a record of a class has a higher
+        /// score for it than a record of another class, a tie counting half, on the records of the test set. With more
+        /// than two classes it is the mean over classes, each against all others.
+        TestAuc = Info::new("test-auc", "test_auc", "test AUC", Measured(Order(RecordsOf::Test), |at| at.facts.auc(at.run.estimate(), RecordsOf::Test)))
+            .meaning(
+                "probability that a record of a class has a higher score for it than one of another class, on the records of the test set",
+                r"P(s(x; \theta_t) > s(x'; \theta_t)) + \tfrac{1}{2} P(s(x; \theta_t) = s(x'; \theta_t))",
+            )
+            .more_is_better("test misranking rate");
         /// ‖θ_t − θ*‖_∞.
         #[cfg(test)]
         Dummy = Info::new("dummy", "dummy", "‖θ − θ*‖_∞", Measured(Estimate, dummy::largest_error))

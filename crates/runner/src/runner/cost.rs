@@ -129,8 +129,12 @@ fn operations_of_metric(metric: Metric, problem: &ProblemCost) -> u64 {
         // Without records an objective counts as much as a mean field.
         MeasuredOn::Objective if problem.records.is_none() => problem.field,
         MeasuredOn::Objective => pass(RecordsOf::Clients, |one| one.suboptimality),
-        MeasuredOn::Loss(of) => pass(of, |one| one.loss),
-        MeasuredOn::Classes(of) => pass(of, |one| one.class),
+        MeasuredOn::Loss(of) | MeasuredOn::ClientLosses(of) => pass(of, |one| one.loss),
+        MeasuredOn::Classes(of) | MeasuredOn::ClientClasses(of) | MeasuredOn::Recalls(of) => {
+            pass(of, |one| one.class)
+        }
+        // Sorting scores takes about as long as the exponentials of a loss.
+        MeasuredOn::Order(of) => pass(of, |one| one.loss),
     }
 }
 

@@ -169,6 +169,10 @@ fn has_metric(metric: Metric, facts: &dyn Facts, run: &dyn Run) -> bool {
         MeasuredOn::Objective => facts.suboptimality(facts.optimum()).is_some(),
         MeasuredOn::Loss(of) => facts.loss(&anywhere, of).is_some(),
         MeasuredOn::Classes(of) => facts.accuracy(&anywhere, of).is_some(),
+        MeasuredOn::ClientLosses(of) => facts.client_losses(&anywhere, of).is_some(),
+        MeasuredOn::ClientClasses(of) => facts.client_accuracies(&anywhere, of).is_some(),
+        MeasuredOn::Recalls(of) => facts.balanced_accuracy(&anywhere, of).is_some(),
+        MeasuredOn::Order(of) => facts.auc(&anywhere, of).is_some(),
     }
 }
 

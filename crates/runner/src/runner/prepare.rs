@@ -4,9 +4,12 @@ use super::fixed_point::fixed_point;
 use crate::files::sha256;
 use crate::manifest::{self, Metric, Oracle, Start, TimeAverage};
 use crate::plan::{Cell, Identity, Plan, RunKeys};
+use crate::quantity::MeasuredOn;
 use exactfed_core::algorithm::{Boxed, Instance};
 use exactfed_core::problem::arrays::{Contents, DataFile, Files, FilesError};
-use exactfed_core::problem::{Fault, MOST_DIMENSIONS, Minimiser, OptimumSearch, OracleForm};
+use exactfed_core::problem::{
+    Fault, MOST_DIMENSIONS, Minimiser, OptimumSearch, OracleForm, RecordsOf,
+};
 use exactfed_core::rng::{MAX_REPLICATES, Purpose, Stream};
 use exactfed_core::round_program::Traced;
 use rayon::prelude::*;
@@ -331,8 +334,8 @@ pub fn check_instances(files: &dyn Files, cells: &[&Cell]) -> Result<(), Vec<Fau
         .into_par_iter()
         .map(|(key, cell)| {
             build(files, &|_| None, &key, cell)
-                .map(drop)
                 .map_err(|fault| fault_of_problem(cell, &fault))
+                .and_then(|built| check_classes(cell, &*built.instance))
         })
         .collect();
     all_or_wrong(built).map(drop)
@@ -413,6 +416,7 @@ fn scenario(
         return Err(Fault::new(format!("{}.{}", cell.entry, fault.key), fault.message));
     }
     check_matrices(cell, instance.dim())?;
+    check_classes(cell, &*instance)?;
     let fixed_point = fixed_point(cell, &*instance);
     let start = start_on(&cell.identity.start, &*instance)?.or_else(|| fixed_point.clone()).ok_or_else(|| {
         let message = "needs a linear problem with independent noise, or with few clients and states, on which the limit is known exactly";
@@ -454,6 +458,27 @@ pub fn start_on(start: &Start, instance: &dyn Instance) -> Result<Option<Vec<f64
         }
         Start::Limit(_) => Ok(None),
     }
+}
+
+/// An error if a cell records an AUC of records that all have the same class, of which there is none. Whether there are
+/// records and classes at all was checked before.
+fn check_classes(cell: &Cell, instance: &dyn Instance) -> Result<(), Fault> {
+    let anywhere = vec![0.0; instance.dim()];
+    for metric in &cell.identity.record.metrics {
+        let MeasuredOn::Order(of) = metric.measured().0 else { continue };
+        if instance.auc(&anywhere, of).is_none() {
+            let records = match of {
+                RecordsOf::Clients => "the records that clients hold",
+                RecordsOf::Test => "the records of the test set",
+            };
+            let name = metric.name();
+            let message = format!(
+                "`{name}` compares records of different classes; all of {records} have the same class"
+            );
+            return Err(Fault::new("record.metrics", message));
+        }
+    }
+    Ok(())
 }
 
 /// An error if a cell asks for d × d matrices, or for d columns of numbers, where d is too large.

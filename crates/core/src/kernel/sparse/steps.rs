@@ -55,6 +55,8 @@ pub struct SparseRecords {
     /// The features that each set touches, if they are few enough for steps on them to take less time than steps on
     /// whole rows.
     pub(super) supports: Option<Vec<Support>>,
+    /// The class, 0 or 1, of each record of each set; empty if it is not known. No step reads it.
+    labels: Vec<Vec<u8>>,
 }
 
 impl SparseRecords {
@@ -65,7 +67,22 @@ impl SparseRecords {
     pub fn new(loss: LogisticLoss, sets: Vec<SparseRows>) -> Self {
         assert!(sets.iter().all(|set| set.dim() == sets[0].dim() && !set.is_empty()));
         let supports = Support::worth_keeping(&sets);
-        Self { loss, sets, supports }
+        Self { loss, sets, supports, labels: Vec::new() }
+    }
+
+    /// Adds the class, 0 or 1, of each record of each set, which rows y x do not show. Metrics of classes need it;
+    /// steps do not.
+    ///
+    /// # Panics
+    /// If there is not one class per record.
+    pub fn with_labels(self, labels: Vec<Vec<u8>>) -> Self {
+        assert!(labels.iter().map(Vec::len).eq(self.sets.iter().map(SparseRows::len)));
+        Self { labels, ..self }
+    }
+
+    /// The class of each record of a set; `None` if it is not known.
+    pub fn labels(&self, set: usize) -> Option<&[u8]> {
+        self.labels.get(set).map(Vec::as_slice)
     }
 
     /// An empty cache of the scales of steps with a proximal term of this weight.

@@ -65,7 +65,11 @@ impl ClientRecords {
         let given = InstanceInputs { shares, optimum, ..InstanceInputs::default() };
         let problem = RecordProblem::new(loss, held, given)?;
         let Some(test) = &self.test else { return Ok(problem) };
-        Ok(problem.with_test(store(test, &[(0..test.count()).collect()])?))
+        let problem = problem.with_test(store(test, &[(0..test.count()).collect()])?);
+        match test.of_clients() {
+            Some(sets) => Ok(problem.with_test_of_clients(store(test, &sets)?)),
+            None => Ok(problem),
+        }
     }
 }
 

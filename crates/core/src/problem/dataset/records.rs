@@ -75,6 +75,15 @@ impl Records {
         self.features.iter_mut().skip(j).step_by(self.d)
     }
 
+    /// For each client that has some of these records their indices, in the order of the values of the column that
+    /// names clients; `None` if no column does, as then nobody says whose the records of a test set are.
+    pub(super) fn of_clients(&self) -> Option<Vec<Vec<usize>>> {
+        let ranks = ranks(self.groups.as_ref()?);
+        let mut sets = vec![Vec::new(); number_of_classes(&ranks)];
+        ranks.iter().enumerate().for_each(|(record, client)| sets[*client].push(record));
+        Some(sets)
+    }
+
     /// The class, from 0, of each record of `part`, which is these records, those that clients hold, or the test
     /// set: the rank of its label among the labels of these records, so that a class has one number in both.
     ///

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::problem::arrays::{Column, Contents};
-use crate::problem::{Facts, RecordsOf, Settings as _, check, least_squares, logistic};
+use crate::problem::{Facts, RecordsOf, Settings as _, check, least_squares, logistic, softmax};
 use crate::rng::Stream;
 use crate::sample::{self, Fixed, distance};
 
@@ -307,6 +307,129 @@ fn losses_and_accuracies_are_means_over_records() {
     let alone = Records { labels: Column::Numbers(vec![7.0; test.count()]), ..test };
     let said = records.classes_of(&alone).unwrap_err().message;
     assert!(said.contains("only records of the test set have the label \"7\""), "{said}");
+}
+
+/// A record as the plain computations of the test below see it.
+struct PlainRecord {
+    client: usize,
+    /// How much it counts in means over records.
+    weight: f64,
+    positive: bool,
+    /// xᵀθ.
+    score: f64,
+}
+
+/// The mean over pairs of a positive and a negative record of whether the positive one has the higher score.
+fn plain_auc(records: &[PlainRecord]) -> f64 {
+    let mut right = 0.0;
+    let mut all = 0.0;
+    for one in records.iter().filter(|record| record.positive) {
+        for other in records.iter().filter(|record| !record.positive) {
+            let pair = one.weight * other.weight;
+            all += pair;
+            right += pair
+                * if one.score > other.score {
+                    1.0
+                } else if one.score == other.score {
+                    0.5
+                } else {
+                    0.0
+                };
+        }
+    }
+    right / all
+}
+
+/// The mean of the recalls of the two classes.
+fn plain_balanced_accuracy(records: &[PlainRecord]) -> f64 {
+    let recall = |positive: bool| {
+        let own = || records.iter().filter(move |record| record.positive == positive);
+        let right = own().filter(|record| (record.score > 0.0) == positive);
+        right.map(|record| record.weight).sum::<f64>()
+            / own().map(|record| record.weight).sum::<f64>()
+    };
+    0.5 * (recall(false) + recall(true))
+}
+
+/// Of each client and of each class, against sums over records; in softmax regression of two classes with the
+/// differences of logits of logistic regression, whose classes and ranks are the same.
+#[test]
+fn metrics_of_clients_and_classes_are_means_over_their_records() {
+    let theta = [0.8, -0.3, 0.2];
+    let both_rows = [-0.4, 0.15, -0.1, 0.4, -0.15, 0.1];
+    for weights in [ClientWeights::Equal, ClientWeights::Records] {
+        let dataset = Dataset {
+            weights,
+            test: Some(TestRecords::Fraction(0.3)),
+            ..dataset(Split::Column("group".into()))
+        };
+        let files = Fixed(table());
+        let loaded = dataset.load(&files, 4, FeatureForms::Dense).unwrap();
+        let problem = logistic(dataset.clone()).build(4, &files).unwrap();
+        let softmax = softmax::dataset::Settings { dataset, l2: 0.1, batch: 1 };
+        let softmax = softmax.build(4, &files).unwrap();
+        let test = loaded.test.as_ref().unwrap();
+        for (of, part) in [(RecordsOf::Clients, &loaded.records), (RecordsOf::Test, test)] {
+            let client = |i| ["x", "y", "z"].iter().position(|name| *name == client_of(part, i));
+            let clients: Vec<usize> = (0..part.count()).map(|i| client(i).unwrap()).collect();
+            let sizes = [0, 1, 2].map(|c| clients.iter().filter(|own| **own == c).count() as f64);
+            let mut records = Vec::new();
+            for (i, client) in clients.iter().enumerate() {
+                let is_weighed = of == RecordsOf::Clients && weights == ClientWeights::Equal;
+                records.push(PlainRecord {
+                    client: *client,
+                    weight: if is_weighed { 1.0 / sizes[*client] } else { 1.0 },
+                    positive: part.labels.text(i) == "1",
+                    score: part.row(i).iter().zip(&theta).map(|(x, t)| x * t).sum::<f64>(),
+                });
+            }
+            let mut accuracies = [0.0; 3];
+            let mut losses = [0.0; 3];
+            for record in &records {
+                let right = (record.score > 0.0) == record.positive;
+                let along = if record.positive { record.score } else { -record.score };
+                let size = sizes[record.client];
+                accuracies[record.client] += f64::from(u8::from(right)) / size;
+                losses[record.client] += libm::log(1.0 + libm::exp(-along)) / size;
+            }
+            let auc = plain_auc(&records);
+            let balanced = plain_balanced_accuracy(&records);
+            assert!(
+                auc < 1.0 && auc != balanced && balanced != problem.accuracy(&theta, of).unwrap()
+            );
+            for (facts, theta) in [(&problem as &dyn Facts, &theta[..]), (&softmax, &both_rows)] {
+                let have = facts.client_accuracies(theta, of).unwrap();
+                assert!(distance(&have, &accuracies) < 1e-13, "{have:?} {accuracies:?}");
+                let have = facts.client_losses(theta, of).unwrap();
+                assert!(distance(&have, &losses) < 1e-13, "{have:?} {losses:?}");
+                assert!((facts.auc(theta, of).unwrap() - auc).abs() < 1e-13);
+                assert!((facts.balanced_accuracy(theta, of).unwrap() - balanced).abs() < 1e-13);
+            }
+        }
+        assert_eq!(problem.auc(&[0.0; 3], RecordsOf::Test), Some(0.5), "all records tie");
+    }
+}
+
+/// The value of a record in the column that names clients.
+fn client_of(records: &Records, i: usize) -> String {
+    records.groups.as_ref().unwrap().text(i)
+}
+
+/// Nobody says whose the records of a test set are if clients get records at random, and numbers have no classes.
+#[test]
+fn metrics_that_a_problem_lacks_are_none() {
+    let files = Fixed(table());
+    let random = Dataset { test: Some(TestRecords::Fraction(0.3)), ..dataset(Split::Iid) };
+    let problem = logistic(random.clone()).build(4, &files).unwrap();
+    let theta = [0.8, -0.3, 0.2];
+    assert_eq!(problem.client_losses(&theta, RecordsOf::Test), None);
+    assert_eq!(problem.client_accuracies(&theta, RecordsOf::Test), None);
+    assert_eq!(problem.client_losses(&theta, RecordsOf::Clients).unwrap().len(), 5);
+    let squares = squares(random).build(4, &files).unwrap();
+    assert_eq!(squares.client_losses(&theta, RecordsOf::Clients).unwrap().len(), 5);
+    assert_eq!(squares.client_accuracies(&theta, RecordsOf::Clients), None);
+    assert_eq!(squares.balanced_accuracy(&theta, RecordsOf::Clients), None);
+    assert_eq!(squares.auc(&theta, RecordsOf::Clients), None);
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! Logistic regression on a user's records.
 
-use super::loss::{Logistic, Loss, dense_tables};
+use super::loss::{Logistic, Loss, class_of_label, dense_tables};
 use super::sparse::SparseLogistic;
 use crate::kernel::SparseRecords;
 use crate::problem::arrays::{DataFile, Files};
@@ -112,7 +112,8 @@ impl Settings {
                 }
                 signed_rows.push(rows);
             }
-            Ok(dense_tables(records.dimension(), &loss, &signed_rows))
+            let tables = dense_tables(records.dimension(), &loss, &signed_rows);
+            Ok(tables.with_labels(labels_of_sets(&signs, sets)))
         })
     }
 
@@ -138,7 +139,13 @@ impl Settings {
                     signed_rows.push(rows.selected(own.iter().map(|&i| (i, signs[i]))));
                 }
             }
-            Ok(SparseRecords::new(loss, signed_rows))
+            Ok(SparseRecords::new(loss, signed_rows).with_labels(labels_of_sets(&signs, sets)))
         })
     }
+}
+
+/// The class, 0 or 1, of each record of each set. `signs` has the label of each record, 1 or −1, and a set lists the
+/// records that it has.
+fn labels_of_sets(signs: &[f64], sets: &[Vec<usize>]) -> Vec<Vec<u8>> {
+    sets.iter().map(|own| own.iter().map(|i| class_of_label(signs[*i])).collect()).collect()
 }

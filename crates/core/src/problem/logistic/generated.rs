@@ -5,7 +5,7 @@
 //! as in texts. Its label is +1 with probability σ(xᵀ(w + v_c)), where w ~ N(0, signal² I) is
 //! common to all clients and v_c ~ N(0, heterogeneity² I) is the client's own.
 
-use super::loss::Loss;
+use super::loss::{Loss, class_of_label};
 use super::sparse::SparseLogistic;
 use crate::kernel::alias::Alias;
 use crate::kernel::exp::sigmoid;
@@ -56,6 +56,12 @@ pub struct Settings {
     #[serde(default = "crate::problem::defaults::one")]
     #[schemars(range(min = 1), example = 1)]
     pub batch: usize,
+}
+
+/// The class of each of these rows y x: the features of generated records are positive, so that their numbers have the
+/// sign of the label.
+fn labels_of_rows(rows: &SparseRows) -> Vec<u8> {
+    rows.iter().map(|row| class_of_label(row.values[0])).collect()
 }
 
 /// How many features are drawn at most for each non-zero of a record, since a feature may be drawn again.
@@ -128,7 +134,8 @@ impl crate::problem::settings::Settings for Settings {
             let mut rng = Stream::client_instance(seed, client);
             sets.push(self.draw_set(&features, &shared, &mut rng));
         }
-        let records = SparseRecords::new(loss, sets);
+        let labels = sets.iter().map(labels_of_rows).collect();
+        let records = SparseRecords::new(loss, sets).with_labels(labels);
         let given = InstanceInputs { optimum: files.optimum_search(), ..InstanceInputs::default() };
         SparseLogistic::new(loss, records, given)
     }

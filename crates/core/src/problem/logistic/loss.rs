@@ -14,9 +14,14 @@ pub type Logistic = RecordProblem<Loss, RecordTables>;
 
 /// The storage of dense records for this loss. Each set is given as its rows y x of d numbers, one after the
 /// other, where y is the label, 1 or −1: this loss needs x and y by their product alone. There must be a set, and each
-/// must have a record.
+/// must have a record. [`RecordTables::with_labels`] adds the labels, which some metrics need.
 pub fn dense_tables(d: usize, loss: &Loss, sets: &[Vec<f64>]) -> RecordTables {
     RecordTables::new(d, loss.l2, Link::Logistic { margin: loss.margin }, sets)
+}
+
+/// The class of a record by its label y: 1 if y is 1, and 0 if it is −1.
+pub(super) fn class_of_label(label: f64) -> u8 {
+    u8::from(label > 0.0)
 }
 
 /// The loss depends on the product u = y xᵀθ of a stored row y x with θ, and is ℓ(u) = log(1 + exp(m − u)). The
@@ -77,10 +82,20 @@ impl<S: RecordSets> RecordLoss<S> for Loss {
         let along = records.products(set, theta);
         along.iter().fold(0.0, |sum, along| sum + softplus(self.margin - along))
     }
-    /// How many records of a set have the class that θ predicts; a record on the boundary counts half.
-    fn hits(&self, records: &S, set: usize, theta: &[f64]) -> Option<f64> {
-        let along = records.products(set, theta);
-        Some(along.into_iter().fold(0.0, |sum, along| sum + score_prediction(along)))
+    /// How much each record of a set counts in the accuracy; a record on the boundary counts half.
+    fn hits(&self, records: &S, set: usize, theta: &[f64]) -> Option<Vec<f64>> {
+        Some(records.products(set, theta).into_iter().map(score_prediction).collect())
+    }
+    /// xᵀθ of each record of a set, which is y times the product of its stored row y x: the log-odds of class 1.
+    fn class_scores(&self, records: &S, set: usize, theta: &[f64]) -> Option<Vec<f64>> {
+        let labels = records.labels(set)?;
+        let mut scores = records.products(set, theta);
+        for (score, label) in scores.iter_mut().zip(labels) {
+            if *label == 0 {
+                *score = -*score;
+            }
+        }
+        Some(scores)
     }
     /// For each record of a set the Bregman divergence ℓ(u) − ℓ(u*) − ℓ'(u*)(u − u*) between its products u with θ
     /// and u* with θ*.

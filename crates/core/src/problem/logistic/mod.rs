@@ -16,6 +16,7 @@ use super::records::InstanceInputs;
 use super::settings::OnRecords;
 use super::size::{InstanceSize, MemoryPart};
 use crate::rng::Stream;
+use loss::class_of_label;
 pub use loss::{Logistic, Loss, dense_tables};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -177,12 +178,15 @@ impl super::settings::Settings for Settings {
             SharedRecords::Own => self.clients,
         };
         let mut held = Vec::with_capacity(sets);
+        let mut labels = Vec::with_capacity(sets);
         for set in 0..sets {
             let is_shuffled = set % distributions == 1;
-            held.push(draw_set(self, is_shuffled, &mut Stream::client_instance(seed, set)));
+            let set = draw_set(self, is_shuffled, &mut Stream::client_instance(seed, set));
+            held.push(set.rows);
+            labels.push(set.labels);
         }
         let loss = Loss { l2: self.l2, margin: self.margin, batch: self.batch };
-        let records = dense_tables(self.dimension, &loss, &held);
+        let records = dense_tables(self.dimension, &loss, &held).with_labels(labels);
         let given = InstanceInputs {
             clients: Some(self.clients),
             optimum: files.optimum_search(),
@@ -197,11 +201,19 @@ fn label(i: usize) -> f64 {
     if i.is_multiple_of(2) { 1.0 } else { -1.0 }
 }
 
-/// Draws the records of a set, and returns the rows y x of d numbers, one after the other, where y is the label: the
-/// loss needs x and y by their product alone. If the set is `shuffled`, as those of clients 1, 3, 5, … of
+/// The records of a set.
+struct DrawnSet {
+    /// The rows y x of d numbers, one after the other, where y is the label: the loss needs x and y by their product
+    /// alone.
+    rows: Vec<f64>,
+    /// The class of each record: 1 if y is 1, and 0 if it is −1.
+    labels: Vec<u8>,
+}
+
+/// Draws the records of a set. If the set is `shuffled`, as those of clients 1, 3, 5, … of
 /// heterogeneous data are, records are perturbed and their labels are permuted, so that the label says nothing of the
 /// blob.
-fn draw_set(settings: &Settings, shuffled: bool, rng: &mut Stream) -> Vec<f64> {
+fn draw_set(settings: &Settings, shuffled: bool, rng: &mut Stream) -> DrawnSet {
     let d = settings.dimension;
     let n = settings.records;
     let Blobs { spread, separation, perturbation } = settings.data.blobs();
@@ -215,10 +227,10 @@ fn draw_set(settings: &Settings, shuffled: bool, rng: &mut Stream) -> Vec<f64> {
         x.iter_mut().for_each(|x| *x += perturbation * rng.gaussian());
         labels = rng.distinct(n, n).into_iter().map(label).collect();
     }
-    for (row, y) in x.chunks_exact_mut(d).zip(labels) {
+    for (row, y) in x.chunks_exact_mut(d).zip(&labels) {
         row.iter_mut().for_each(|x| *x *= y);
     }
-    x
+    DrawnSet { rows: x, labels: labels.into_iter().map(class_of_label).collect() }
 }
 
 #[cfg(test)]

@@ -49,6 +49,9 @@ impl RecordSets for SparseRecords {
     fn records(&self, set: usize) -> usize {
         self.sets[set].len()
     }
+    fn labels(&self, set: usize) -> Option<&[u8]> {
+        self.labels(set)
+    }
     fn multiplications(&self) -> usize {
         self.sets.iter().map(|set| set.values().len()).sum()
     }

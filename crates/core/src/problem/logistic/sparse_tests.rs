@@ -103,6 +103,36 @@ fn facts_agree(sparse: &SparseLogistic, dense: &Logistic) {
     assert_eq!((sparse.draws(), sparse.dim(), sparse.clients()), (30, 40, 4));
 }
 
+/// The labels of generated records, which metrics of classes need: all scores of one sign make the recalls of the two
+/// classes 1 and 0, and the dense problem with the same labels has the same AUC.
+#[test]
+fn classes_of_generated_records_are_their_labels() {
+    let settings = sample::sparse();
+    let sparse = sample::build(&settings, 3);
+    let ones = vec![1.0; settings.dimension];
+    let recall = sparse.balanced_accuracy(&ones, RecordsOf::Clients).unwrap();
+    assert_eq!(recall, 0.5, "features are positive, so that class 1 is always predicted");
+    let sets = &sparse.records.sets;
+    let labels: Vec<Vec<u8>> =
+        (0..sets.len()).map(|set| sparse.records.labels(set).unwrap().to_vec()).collect();
+    let positive = labels.iter().flatten().filter(|label| **label == 1).count() as f64;
+    let all = labels.iter().map(Vec::len).sum::<usize>() as f64;
+    let accuracy = sparse.accuracy(&ones, RecordsOf::Clients).unwrap();
+    assert!((accuracy - positive / all).abs() < 1e-13 && accuracy != 0.5, "{accuracy}");
+    let theta: Vec<f64> = (0..40).map(|i| 0.3 * f64::from(i % 7) - 1.0).collect();
+    let loss = sparse.loss;
+    let dense = densely(loss, sets).with_labels(labels);
+    let dense = Logistic::new(loss, dense, InstanceInputs::default()).unwrap();
+    let of = RecordsOf::Clients;
+    let have = sparse.client_accuracies(&theta, of).unwrap();
+    assert_close(&have, &dense.client_accuracies(&theta, of).unwrap(), 1e-13);
+    let have = sparse.client_losses(&theta, of).unwrap();
+    assert_close(&have, &dense.client_losses(&theta, of).unwrap(), 1e-13);
+    let auc = sparse.auc(&theta, of).unwrap();
+    assert!(auc > 0.0 && auc < 1.0 && auc != 0.5, "{auc}");
+    assert_close(&[auc], &[dense.auc(&theta, of).unwrap()], 1e-13);
+}
+
 /// θ after 30 rounds.
 fn after<P: Problem>(problem: &P, terms: &Terms) -> Vec<f64> {
     sample::run(problem, terms, &vec![0.5; problem.dim()], 30, 0).estimate().to_vec()

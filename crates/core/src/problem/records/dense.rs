@@ -21,6 +21,9 @@ impl RecordSets for RecordTables {
     fn dense_rows(&self, set: usize) -> Option<Rows<'_>> {
         Some(self.rows(set))
     }
+    fn labels(&self, set: usize) -> Option<&[u8]> {
+        self.labels(set)
+    }
     /// xᵀv of each record of a set.
     fn products(&self, set: usize, v: &[f64]) -> Vec<f64> {
         let mut along = vec![0.0; self.records(set)];

@@ -4,6 +4,7 @@
 //! *plain* if they have no proximal term and make one oracle call each ([`Cohort::extended`] is `None`). Facts at θ*
 //! are NaN where θ* is not known.
 
+use super::by_class::{self, WeighedSet};
 use super::loss::{RecordLoss, RecordPlace, RecordSets, SetTerm};
 use super::mean_loss::{MeanLoss, add_hessian_product};
 use crate::kernel::records::Tangent;
@@ -38,6 +39,8 @@ pub struct RecordProblem<L, S> {
     held: Vec<SetFacts>,
     /// The records of the test set, if there is one.
     test: Option<S>,
+    /// The same records, in a set for each client that has some of them, if it is known whose they are.
+    test_of_clients: Option<S>,
     /// θ*, or what stands for it if it was not searched for.
     pub(super) optimum: Minimiser,
 }
@@ -61,6 +64,7 @@ impl<L: RecordLoss<S>, S: RecordSets> RecordProblem<L, S> {
             records,
             client_shares,
             test: None,
+            test_of_clients: None,
         }
     }
 
@@ -68,6 +72,12 @@ impl<L: RecordLoss<S>, S: RecordSets> RecordProblem<L, S> {
     /// measured on it; θ* and the oracle do not depend on it.
     pub fn with_test(self, test: S) -> Self {
         Self { test: Some(test), ..self }
+    }
+
+    /// Divides the test set among the clients whose records these are: `test` has a set for each client that has some
+    /// of them. Metrics per client are measured on it.
+    pub fn with_test_of_clients(self, test: S) -> Self {
+        Self { test_of_clients: Some(test), ..self }
     }
 
     /// The number of the set that a client holds.
@@ -125,6 +135,48 @@ impl<L: RecordLoss<S>, S: RecordSets> RecordProblem<L, S> {
             mean += if divides_last { share * of_set / n } else { share * (of_set / n) };
         }
         Some(mean)
+    }
+
+    /// The mean of a number of each record, whose sum over a set of a storage is `sum`, for each client: over the
+    /// records that it holds, or over its records in the test set, if it has some there. `None` if the test set is not
+    /// divided among clients, or the records have no such number.
+    fn means_of_clients(
+        &self,
+        of: RecordsOf,
+        sum: impl Fn(&S, usize) -> Option<f64>,
+    ) -> Option<Vec<f64>> {
+        let records = match of {
+            RecordsOf::Clients => &self.records,
+            RecordsOf::Test => self.test_of_clients.as_ref()?,
+        };
+        let mut means = Vec::with_capacity(records.sets());
+        for set in 0..records.sets() {
+            means.push(sum(records, set)? / records.records(set) as f64);
+        }
+        Some(match of {
+            RecordsOf::Clients => (0..self.clients).map(|c| means[self.set_of(c)]).collect(),
+            RecordsOf::Test => means,
+        })
+    }
+
+    /// The number of records of a set that count as hits: a record on the boundary of two classes counts half.
+    fn count_hits(&self, records: &S, set: usize, theta: &[f64]) -> Option<f64> {
+        let hits = self.loss.hits(records, set, theta)?;
+        Some(hits.iter().fold(0.0, |sum, hit| sum + hit))
+    }
+
+    /// The sets over which means of records are taken, with the weight of each of their records in these means.
+    /// `None` if there is no test set.
+    fn weighed_sets(&self, of: RecordsOf) -> Option<Vec<WeighedSet<'_, S>>> {
+        if of == RecordsOf::Test {
+            return Some(vec![WeighedSet { records: self.test.as_ref()?, set: 0, weight: 1.0 }]);
+        }
+        let mut sets = Vec::with_capacity(self.held.len());
+        for (set, share) in self.shares() {
+            let weight = share / self.records.records(set) as f64;
+            sets.push(WeighedSet { records: &self.records, set, weight });
+        }
+        Some(sets)
     }
 
     /// Takes the local steps of [`Problem::advance`] by the kernel of the storage on this instruction set, on which no
@@ -300,7 +352,19 @@ impl<L: RecordLoss<S>, S: RecordSets> Facts for RecordProblem<L, S> {
         self.mean_over(of, |records, set| Some(self.loss.losses(records, set, theta)))
     }
     fn accuracy(&self, theta: &[f64], of: RecordsOf) -> Option<f64> {
-        self.mean_over(of, |records, set| self.loss.hits(records, set, theta))
+        self.mean_over(of, |records, set| self.count_hits(records, set, theta))
+    }
+    fn client_losses(&self, theta: &[f64], of: RecordsOf) -> Option<Vec<f64>> {
+        self.means_of_clients(of, |records, set| Some(self.loss.losses(records, set, theta)))
+    }
+    fn client_accuracies(&self, theta: &[f64], of: RecordsOf) -> Option<Vec<f64>> {
+        self.means_of_clients(of, |records, set| self.count_hits(records, set, theta))
+    }
+    fn balanced_accuracy(&self, theta: &[f64], of: RecordsOf) -> Option<f64> {
+        by_class::balanced_accuracy(&self.loss, &self.weighed_sets(of)?, theta)
+    }
+    fn auc(&self, theta: &[f64], of: RecordsOf) -> Option<f64> {
+        by_class::auc(&self.loss, &self.weighed_sets(of)?, theta)
     }
     /// f(θ) − f(θ*) with the penalty, over the records that clients hold. For losses that are not quadratic it is
     /// computed as the mean of Bregman divergences from θ*, where the gradient is 0, so that there is no cancellation

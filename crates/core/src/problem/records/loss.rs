@@ -45,6 +45,10 @@ pub trait RecordSets: Send + Sync + Sized + 'static {
     fn records(&self, set: usize) -> usize {
         self.dense_rows(set).map_or(0, |rows| rows.len())
     }
+    /// The class of each record of a set, from 0; `None` if the storage does not know it.
+    fn labels(&self, _set: usize) -> Option<&[u8]> {
+        None
+    }
     /// How many multiplications [`RecordSets::products`] takes for all sets together, of which theory
     /// estimates how long its computations take; no result depends on it.
     fn multiplications(&self) -> usize {
@@ -238,8 +242,14 @@ pub trait RecordLoss<S: RecordSets>: Send + Sync + Sized + 'static {
     }
     /// Σ ℓ over the records of a set at θ, without the penalty.
     fn losses(&self, records: &S, set: usize, theta: &[f64]) -> f64;
-    /// How many records of a set have the class that θ predicts; `None` without classes.
-    fn hits(&self, _records: &S, _set: usize, _theta: &[f64]) -> Option<f64> {
+    /// How much each record of a set counts in the accuracy: 1 if θ predicts its class, else 0 or, on the boundary of
+    /// two classes, half. `None` without classes.
+    fn hits(&self, _records: &S, _set: usize, _theta: &[f64]) -> Option<Vec<f64>> {
+        None
+    }
+    /// The scores by which θ ranks the records of a set: one number per record, of which that of a record of class 1
+    /// should be higher, or a number per class for each record. `None` where the storage does not know classes.
+    fn class_scores(&self, _records: &S, _set: usize, _theta: &[f64]) -> Option<Vec<f64>> {
         None
     }
     /// Replaces v, the products of a record with θ − θ*, by δ + W v at θ*. `at` are the

@@ -9,6 +9,7 @@
 //! *Invariant*: d × d matrices are made only by facts that are such matrices, and by the search
 //! for an optimum in few unknowns.
 
+mod by_class;
 mod dense;
 mod instance;
 mod loss;

@@ -36,6 +36,24 @@ fn to_probability_changes(p: &[f64], v: &mut [f64]) {
     v.iter_mut().zip(p).for_each(|(v, p)| *v = p * (*v - mean));
 }
 
+/// log Σ exp(u_l) over all classes but one, −∞ if it is the only class. The largest of these logits is subtracted
+/// first, so that no exponential overflows; with two classes the result is the other logit to the last bit.
+fn log_sum_of_others(u: &[f64], class: usize) -> f64 {
+    let mut most = f64::NEG_INFINITY;
+    for (k, u) in u.iter().enumerate() {
+        if k != class {
+            most = most.max(*u);
+        }
+    }
+    let mut sum = 0.0;
+    for (k, u) in u.iter().enumerate() {
+        if k != class {
+            sum += libm::exp(u - most);
+        }
+    }
+    most + libm::log(sum)
+}
+
 /// The sum over the records of a set of `value`, which is computed from a record's logits at θ and its class.
 fn sum_over(
     records: &ClassTables,
@@ -144,13 +162,26 @@ impl RecordLoss<ClassTables> for SoftmaxLoss {
             most - u[label] + libm::log(fold_sum(u.len(), |k| libm::exp(u[k] - most)))
         })
     }
-    /// How many records of a set have the class that θ predicts: the class with the largest logit, the first of
-    /// those that tie.
-    fn hits(&self, records: &ClassTables, set: usize, theta: &[f64]) -> Option<f64> {
-        Some(sum_over(records, set, theta, |u, label| {
+    /// 1 for each record of a set whose class θ predicts, else 0: the predicted class has the largest logit, and is the
+    /// first of those that tie.
+    fn hits(&self, records: &ClassTables, set: usize, theta: &[f64]) -> Option<Vec<f64>> {
+        let logits = records.logits(set, theta);
+        let mut hits = Vec::with_capacity(records.labels(set).len());
+        for (u, label) in logits.chunks_exact(self.classes).zip(records.labels(set)) {
             let first = (1..u.len()).fold(0, |best, k| if u[k] > u[best] { k } else { best });
-            f64::from(u8::from(first == label))
-        }))
+            hits.push(f64::from(u8::from(first == usize::from(*label))));
+        }
+        Some(hits)
+    }
+    /// The log-odds of each class of each record of a set, K numbers per record: u_k − log Σ_{l≠k} exp(u_l), which
+    /// grows with the probability of the class and does not round to the same number where that is close to 0 or 1.
+    fn class_scores(&self, records: &ClassTables, set: usize, theta: &[f64]) -> Option<Vec<f64>> {
+        let logits = records.logits(set, theta);
+        let mut scores = Vec::with_capacity(logits.len());
+        for u in logits.chunks_exact(self.classes) {
+            scores.extend((0..self.classes).map(|class| u[class] - log_sum_of_others(u, class)));
+        }
+        Some(scores)
     }
     /// For each record of a set the Bregman divergence ℓ(u) − ℓ(u*) − δ(u*)ᵀ(u − u*) between its logits u at θ
     /// and u* at θ*.
@@ -227,6 +258,9 @@ impl RecordSets for ClassTables {
     }
     fn dense_rows(&self, set: usize) -> Option<Rows<'_>> {
         Some(self.rows(set))
+    }
+    fn labels(&self, set: usize) -> Option<&[u8]> {
+        Some(self.labels(set))
     }
     fn products(&self, set: usize, v: &[f64]) -> Vec<f64> {
         self.logits(set, v)

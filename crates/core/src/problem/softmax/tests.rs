@@ -6,7 +6,7 @@ use crate::kernel::softmax::{ClassTables, divergence, softmax};
 use crate::kernel::{difference, dot};
 use crate::linalg::Matrix;
 use crate::problem::logistic::{self, Logistic};
-use crate::problem::{Facts, InstanceInputs, check};
+use crate::problem::{Facts, InstanceInputs, RecordsOf, check};
 use crate::rng::Stream;
 use crate::sample;
 
@@ -40,6 +40,37 @@ fn the_oracle_has_the_stated_mean_and_covariance() {
         check::roots(&problem, 1e-14);
         check::agree(&problem, 100_000);
     }
+}
+
+/// The mean over classes of each against all others, from probabilities and pairs; the recalls of three classes.
+#[test]
+fn auc_and_balanced_accuracy_are_means_over_classes() {
+    let records = records(&[20, 20], 2, 3);
+    let problem = on(&records, [2, 3, 1], 0.1);
+    let theta = [0.5, 0.1, -0.6, 0.4, 0.2, -0.9];
+    let mut scored: Vec<([f64; 3], u8)> = Vec::new();
+    for (rows, labels) in &records {
+        for (row, label) in rows.chunks_exact(2).zip(labels) {
+            let exps = [0, 1, 2].map(|k| libm::exp(dot(&theta[2 * k..][..2], row)));
+            scored.push((exps.map(|e| e / exps.iter().sum::<f64>()), *label));
+        }
+    }
+    let mut auc = 0.0;
+    let mut recall = 0.0;
+    for class in 0..3_u8 {
+        let k = usize::from(class);
+        let own: Vec<&[f64; 3]> =
+            scored.iter().filter(|(_, label)| *label == class).map(|(p, _)| p).collect();
+        let others: Vec<&[f64; 3]> =
+            scored.iter().filter(|(_, label)| *label != class).map(|(p, _)| p).collect();
+        let higher: usize = own.iter().map(|p| others.iter().filter(|q| p[k] > q[k]).count()).sum();
+        auc += higher as f64 / (own.len() * others.len()) as f64 / 3.0;
+        let right = own.iter().filter(|p| p.iter().all(|other| *other <= p[k])).count();
+        recall += right as f64 / own.len() as f64 / 3.0;
+    }
+    assert!((problem.auc(&theta, RecordsOf::Clients).unwrap() - auc).abs() < 1e-13, "{auc}");
+    let have = problem.balanced_accuracy(&theta, RecordsOf::Clients).unwrap();
+    assert!((have - recall).abs() < 1e-13, "{have} {recall}");
 }
 
 /// θ_1 = −θ_0 at the optimum, and with θ = θ_1 − θ_0 the loss of a record is log(1 + e^(−y xᵀθ))

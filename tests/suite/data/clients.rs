@@ -133,8 +133,9 @@ fn test_sets_and_metrics_that_are_wrong_are_refused() {
 /// records by hand: accuracies of 2/3, 1 and 1/2 at the three sites. With θ = 0 all records are on the boundary.
 #[test]
 fn worst_clients_and_classes_have_the_values_that_follow_by_hand() {
-    let table = "age,site,label\n1,a,1\n2,a,1\n3,a,0\n-1,b,0\n-2,b,0\n4,b,1\n5,b,1\n2,c,1\n-2,c,1\n";
-    let settings = "features = [\"age\"], split = { column = \"site\" }, standardise = false, intercept = false";
+    let table =
+        "age,site,label\n1,a,1\n2,a,1\n3,a,0\n-1,b,0\n-2,b,0\n4,b,1\n5,b,1\n2,c,1\n-2,c,1\n";
+    let settings = "features = [\"age\"], split = { column = \"site\" }";
     let expected = [
         ("worst-accuracy", 0.5),
         ("first-decile-accuracy", 0.5),
@@ -147,7 +148,10 @@ fn worst_clients_and_classes_have_the_values_that_follow_by_hand() {
     let metrics = expected.map(|(metric, _)| metric);
     let text = manifest(&records(settings)) + &format!("[record]\nmetrics = {metrics:?}\n");
     let data = Data::new(&records(settings), "r.csv", table.as_bytes());
-    data.bench.write("mine.toml", text.replace("replicates = 1\n", "replicates = 1\noracle = \"exact\"\n"));
+    data.bench.write(
+        "mine.toml",
+        text.replace("replicates = 1\n", "replicates = 1\noracle = \"exact\"\n"),
+    );
     data.accepted();
     data.bench.run(&["export", "results", "--out", "rows.csv"]).expect(0);
     for row in data.bench.rows("rows.csv") {

@@ -55,7 +55,7 @@ local-steps = 1
 id = "map"
 metric = "{name}"
 x = "local-steps"
-y = "clients"
+y = "batch"
 panels = ["step-size"]
 [[figure.convergence]]
 id = "curves"

@@ -7,18 +7,20 @@ use std::collections::HashSet;
 use std::ops::Range;
 use std::sync::Arc;
 
-/// A set of quantities, of which there are at most 32: bit i is set if the quantity at place i of [`Quantity::ALL`] is
+/// A set of quantities, of which there are at most 64: bit i is set if the quantity at place i of [`Quantity::ALL`] is
 /// a member.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-struct QuantitySet(u32);
+struct QuantitySet(u64);
+
+const _: () = assert!(Quantity::ALL.len() <= u64::BITS as usize, "every quantity has a bit");
 
 impl QuantitySet {
     fn insert(&mut self, quantity: Quantity) {
-        self.0 |= 1 << quantity as u32;
+        self.0 |= 1 << quantity as u64;
     }
 
     fn contains(self, quantity: Quantity) -> bool {
-        self.0 & (1 << quantity as u32) != 0
+        self.0 & (1 << quantity as u64) != 0
     }
 
     /// The members of this set that are not in the other.
@@ -29,7 +31,7 @@ impl QuantitySet {
     /// How many members are before a quantity: in a list with an entry for each member, in their order, the entry of
     /// the quantity is at this place.
     fn place_of(self, quantity: Quantity) -> usize {
-        let before = (1 << quantity as u32) - 1;
+        let before = (1 << quantity as u64) - 1;
         (self.0 & before).count_ones() as usize
     }
 }

@@ -3,6 +3,7 @@
 
 use super::Data;
 use crate::support::Bench;
+use exactfed::words::enumerated;
 use std::io::Write;
 
 /// Forty records of two features, of thousands and of a fraction, and a label, each by its texts.
@@ -113,7 +114,7 @@ fn keys_say_how_a_file_is_written_and_data_finds_them() {
         assert_eq!(found, keys, "{printed}");
         let stated: Vec<String> = keys.iter().map(|key| format!("`{key}`")).collect();
         if !stated.is_empty() {
-            let line = format!("# written with {}", stated.join(" and "));
+            let line = format!("# written with {}", enumerated(&stated));
             assert!(printed.lines().any(|have| have == line), "{line}\n{printed}");
         }
         data.bench.write("found.toml", &printed);

@@ -369,14 +369,12 @@ pub fn read(
     tables: Option<TableReader>,
 ) -> Result<Contents, ContentError> {
     let path = &file.path;
-    if bytes.is_empty() {
-        return Err(ContentError::Empty);
-    }
     if is_csv(path) || is_libsvm(path) {
         return read_text(file, &text_of(path, &bytes)?);
     }
     match extension(path).as_str() {
         _ if is_compressed(path) => Err(ContentError::UnknownExtension),
+        "npz" | "parquet" if bytes.is_empty() => Err(ContentError::Empty),
         "npz" => npz::read(bytes),
         "parquet" => tables.ok_or(ContentError::NoParquet)?(bytes),
         // Arrays in memory, and copies of them, need no extension.

@@ -13,7 +13,7 @@ use crate::stats::looks::Looks;
 use crate::store::{Store, StoredExperiment};
 use exactfed_runner::files::Error;
 use exactfed_runner::plan::{CanonicalSettings, Cell, CellId, Plan};
-use exactfed_runner::trace::Trace;
+use exactfed_runner::trace::{Trace, hold_last_values};
 use rayon::prelude::*;
 use std::collections::BTreeMap;
 use std::io::Write;
@@ -301,7 +301,9 @@ impl ResultsFolder {
     /// The traces of a cell, one per replicate, for the curves of a change; `None` if nothing is stored, or if it is
     /// damaged.
     pub fn traces(&self, experiment: &str, id: &str) -> Option<Vec<Trace>> {
-        self.store.read(experiment, id).ok().flatten().map(|stored| stored.traces)
+        let mut traces = self.store.read(experiment, id).ok().flatten()?.traces;
+        hold_last_values(&mut traces);
+        Some(traces)
     }
 }
 

@@ -74,6 +74,14 @@ impl StoredExperiment {
         }
     }
 
+    /// The text from which [`Self::parse`] makes the experiment again.
+    ///
+    /// # Errors
+    /// If it cannot be written as TOML.
+    pub fn text(&self) -> Result<String, toml::ser::Error> {
+        with_checksum(self)
+    }
+
     /// Checks that the code of each custom algorithm, which pages show, has the hash that is in the ids of its cells.
     /// An algorithm whose code is not stored passes.
     fn check_sources(&self) -> Result<(), StoredExperimentError> {

@@ -83,7 +83,7 @@ const COSTS: [CostColumn; 6] = [
 /// A file of fewer rows is not compressed.
 const SMALL: usize = 256;
 
-/// The name of the last column, which says whether a run finished or diverged.
+/// The name of the last column, which says how a run ended: all rounds were run, it diverged, or it reached a target.
 const OUTCOME: &str = "outcome";
 
 /// The names and types of these columns.
@@ -373,8 +373,8 @@ impl TraceRows {
             let r = self.replicate[i] as usize;
             finals.resize(finals.len().max(r + 1), None);
             // Rows of a replicate are in the order of its rounds: the last one stays.
-            let is_finished = self.outcome[i] == Outcome::Finished;
-            finals[r] = if is_finished { number_at(values, i) } else { None };
+            let has_value = self.outcome[i] != Outcome::Diverged;
+            finals[r] = if has_value { number_at(values, i) } else { None };
         }
         finals
     }

@@ -72,6 +72,7 @@ mod support;
 mod trust;
 mod tune;
 mod tutorial;
+mod until;
 mod without_optimum;
 mod words;
 #[allow(dead_code)] // mutations that the tests of claims use

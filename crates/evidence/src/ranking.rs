@@ -188,6 +188,9 @@ pub fn ranked_losses(
     quantity: Quantity,
     at: Option<AtCost>,
 ) -> Result<Vec<f64>, NoSample> {
+    if at.is_none() && !cell.knows_cost(quantity) {
+        return Err(NoSample::Unreached);
+    }
     let sample = cell.runs.sample(quantity, at)?;
     let losses: Vec<f64> = sample.into_iter().map(|value| quantity.loss(value)).collect();
     if mean(&losses).is_nan() { Err(NoSample::Unrecorded) } else { Ok(losses) }

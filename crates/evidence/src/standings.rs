@@ -60,6 +60,8 @@ pub struct Standing {
     pub diverged: Vec<Arc<str>>,
     /// The names of algorithms with runs that end before the cost is reached, which are not ranked either.
     pub ended: Vec<Arc<str>>,
+    /// The names of algorithms with runs that do not reach the target of the budget, which are not ranked by a cost.
+    pub unreached: Vec<Arc<str>>,
     /// The names of algorithms for which the quantity is not recorded or whose mean is NaN, which are not ranked
     /// either.
     pub without_values: Vec<Arc<str>>,
@@ -96,6 +98,8 @@ impl Standing {
             "all end above the start"
         } else if !self.ended.is_empty() {
             "no runs reach the cost"
+        } else if !self.unreached.is_empty() {
+            "no algorithm reaches the target in all runs"
         } else if self.without_values.is_empty() {
             "all diverged"
         } else {
@@ -112,6 +116,7 @@ impl Standing {
     pub fn no_others(&self) -> &'static str {
         match (self.diverged.is_empty(), self.ended.is_empty()) {
             _ if !self.without_values.is_empty() => "the others have no values",
+            _ if !self.unreached.is_empty() => "the others do not reach the target in all runs",
             (_, true) => "all others diverged",
             (true, false) => "the others’ runs end before",
             (false, false) => "the others diverged or end before",
@@ -225,6 +230,7 @@ impl Standing {
             unit: cells[0].sample_unit().word(),
             diverged: names.not_ranked(cells, by, at, NoSample::Diverged),
             ended: names.not_ranked(cells, by, at, NoSample::Ended),
+            unreached: names.not_ranked(cells, by, at, NoSample::Unreached),
             without_values: names.not_ranked(cells, by, at, NoSample::Unrecorded),
         }
     }

@@ -14,20 +14,27 @@ pub enum Outcome {
     Finished,
     /// The estimate became infinite or NaN; the rows before that are stored.
     Diverged,
+    /// It came to the target of the budget, before or at the last round; its last row is the first recorded round at
+    /// which it had.
+    Reached,
 }
 
 impl Outcome {
+    /// All of them.
+    pub const ALL: [Self; 3] = [Self::Finished, Self::Diverged, Self::Reached];
+
     /// The name of the outcome in stored results.
     pub fn name(self) -> &'static str {
         match self {
             Self::Finished => "finished",
             Self::Diverged => "diverged",
+            Self::Reached => "reached",
         }
     }
 
     /// The outcome of this name; `None` for any other text.
     pub fn named(name: &str) -> Option<Self> {
-        [Self::Finished, Self::Diverged].into_iter().find(|o| o.name() == name)
+        Self::ALL.into_iter().find(|o| o.name() == name)
     }
 }
 
@@ -80,9 +87,36 @@ impl Trace {
     /// A measured quantity at the last round; `None` if the run diverged, or it is not recorded.
     pub fn final_value(&self, quantity: Quantity) -> Option<f64> {
         match self.outcome {
-            Outcome::Finished => self.measured(quantity).last().copied(),
+            Outcome::Finished | Outcome::Reached => self.measured(quantity).last().copied(),
             Outcome::Diverged => None,
         }
+    }
+}
+
+/// Extends the traces of runs that ended at a target to the recorded rounds of the longest trace: after it has ended, a
+/// run keeps its last values and costs no more. Without this, the rows that all runs have would end with the run that
+/// reaches the target first. Iterates, which figures and claims do not use, stay as they are.
+pub fn hold_last_values(traces: &mut [Trace]) {
+    if traces.iter().all(|trace| trace.outcome != Outcome::Reached) {
+        return;
+    }
+    let Some(longest) = traces.iter().max_by_key(|trace| trace.rows()) else { return };
+    let rounds = longest.round.clone();
+    for trace in traces.iter_mut().filter(|trace| trace.outcome == Outcome::Reached) {
+        trace.round.extend_from_slice(&rounds[trace.rows()..]);
+        hold_last(&mut trace.cost, rounds.len());
+        hold_last(&mut trace.sq_error, rounds.len());
+        hold_last(&mut trace.sq_error_limit, rounds.len());
+        for (_, values) in &mut trace.further {
+            hold_last(values, rounds.len());
+        }
+    }
+}
+
+/// Repeats the last value of a column until it has this many; an empty one stays empty.
+fn hold_last<T: Copy>(column: &mut Vec<T>, rows: usize) {
+    if let Some(last) = column.last().copied() {
+        column.resize(rows, last);
     }
 }
 

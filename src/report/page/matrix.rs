@@ -291,6 +291,8 @@ fn words_without_ranking(standing: &Standing) -> String {
         format!("The smallest mean, {smallest}, is above the error at the start")
     } else if !standing.ended.is_empty() {
         "No algorithm’s runs reach the cost".to_owned()
+    } else if !standing.unreached.is_empty() {
+        "No algorithm reaches the target in all runs".to_owned()
     } else if standing.without_values.is_empty() {
         "Runs of every algorithm diverged".to_owned()
     } else {
@@ -328,7 +330,8 @@ pub fn not_compared(standing: &Standing) -> String {
     let diverged = ("diverged", &standing.diverged);
     let ended = ("runs end before", &standing.ended);
     let without_values = ("no values", &standing.without_values);
-    [diverged, ended, without_values]
+    let unreached = ("not at the target in all runs", &standing.unreached);
+    [diverged, ended, unreached, without_values]
         .into_iter()
         .filter(|(_, names)| !names.is_empty())
         .map(|(why, names)| format!("; {why}: {}", names.join(", ")))
@@ -365,6 +368,7 @@ mod tests {
             unit: "run",
             diverged: Vec::new(),
             ended: Vec::new(),
+            unreached: Vec::new(),
             without_values: Vec::new(),
         }
     }

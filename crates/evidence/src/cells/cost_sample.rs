@@ -12,6 +12,8 @@ pub enum NoSample {
     Diverged,
     /// A run ends before it has paid the cost.
     Ended,
+    /// A run has not reached the target of its budget, so that its cost until then is larger than what it has paid.
+    Unreached,
     /// The quantity, or the unit of the cost, is not recorded.
     Unrecorded,
 }
@@ -60,8 +62,8 @@ impl CostSample {
     }
 }
 
-/// The row of the last recorded round up to which a run has paid at most this; `None` if the run diverged before it had
-/// paid more.
+/// The row of the last recorded round up to which a run has paid at most this, which of a run that has ended at its
+/// target is the last one for all larger costs; `None` if the run diverged before it had paid more.
 ///
 /// # Errors
 /// If the run ends although it could have paid for another round, or its costs are not recorded.
@@ -75,6 +77,9 @@ fn row_at(trace: &Trace, at: AtCost, prices: &Prices) -> Result<Option<usize>, N
     let (Some(last), Some(rounds)) = (costs.last(), trace.round.last()) else {
         return Err(NoSample::Unrecorded);
     };
+    if trace.outcome == Outcome::Reached {
+        return Ok(Some(affordable - 1));
+    }
     // A run of another round would still cost at most this, in the mean of its rounds.
     let next = last + last / (*rounds).max(1) as f64;
     if *last < most && next <= most { Err(NoSample::Ended) } else { Ok(Some(affordable - 1)) }

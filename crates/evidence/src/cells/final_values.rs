@@ -183,8 +183,9 @@ impl FinishedRuns {
         let mut finished = Vec::with_capacity(traces.len());
         let mut is_finished = Vec::with_capacity(traces.len());
         for trace in traces {
-            is_finished.push(trace.outcome == Outcome::Finished);
-            if trace.outcome == Outcome::Finished {
+            let has_diverged = trace.outcome == Outcome::Diverged;
+            is_finished.push(!has_diverged);
+            if !has_diverged {
                 finished.push(trace);
             }
         }

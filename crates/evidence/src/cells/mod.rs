@@ -63,6 +63,14 @@ pub struct SelectedBy {
     pub loss_changes: Arc<[f64]>,
 }
 
+/// Whether the final value of a quantity in each of these runs of a cell is what it is meant to be: false for a cost of
+/// runs that end at a target, if one of them has paid for all rounds without reaching it. Its cost until the target is
+/// larger than that, by an amount that is not known.
+pub fn knows_cost(cell: &Cell, runs: &Runs, quantity: Quantity) -> bool {
+    let counts_until_target = quantity.is_cost() && cell.identity.until.is_some();
+    !counts_until_target || runs.reached == runs.count
+}
+
 impl CellResult<'_> {
     /// How much other selections of the cell's settings would have changed the logarithm of the mean of a quantity, for
     /// the error of comparisons ([`crate::stats::selection::selection_error`]); none if the settings were not selected
@@ -103,6 +111,11 @@ impl CellResult<'_> {
     /// What each value of its samples is of.
     pub fn sample_unit(&self) -> SampleUnit {
         if self.is_over_instances() { SampleUnit::Instance } else { SampleUnit::Run }
+    }
+
+    /// Whether the final value of a quantity is what it is meant to be ([`knows_cost`]).
+    pub fn knows_cost(&self, quantity: Quantity) -> bool {
+        knows_cost(self.cell, &self.runs, quantity)
     }
 
     /// The mean of a quantity at the last round; infinite if a run diverged or the quantity is not recorded.

@@ -11,7 +11,7 @@ use crate::cells::final_values::{FinalValues, FinishedRuns};
 use exactfed_core::kernel::dot;
 use exactfed_runner::manifest::{AtCost, Prices, Quantity, TimeAverage};
 use exactfed_runner::plan::{Cell, RunKeys};
-use exactfed_runner::trace::{Outcome, Trace};
+use exactfed_runner::trace::{Outcome, Trace, hold_last_values};
 use std::borrow::Cow;
 use std::collections::{BTreeSet, HashSet};
 use std::sync::Arc;
@@ -82,6 +82,8 @@ pub struct Runs {
     pub count: usize,
     /// The number of runs that diverged.
     pub diverged: usize,
+    /// The number of runs that ended at the target of the budget.
+    pub reached: usize,
     /// How many successive runs each value of a sample is the mean of: the runs on an instance if the cell has several
     /// instances, and else 1 (also where each run has an instance of its own).
     runs_per_value: usize,
@@ -129,11 +131,13 @@ impl Runs {
     /// several instances, samples have a value per instance: runs on one instance are not independent. The prices give
     /// the cost in seconds of the simulated wall clock.
     pub fn new(
-        traces: Vec<Trace>,
+        mut traces: Vec<Trace>,
         Grouping { runs_per_value, on_instance }: Grouping,
         needs: &TraceNeeds,
         prices: &Prices,
     ) -> Self {
+        let reached = traces.iter().filter(|t| t.outcome == Outcome::Reached).count();
+        hold_last_values(&mut traces);
         let diverged = traces.iter().filter(|t| t.outcome == Outcome::Diverged).count();
         let starts = traces.iter().filter_map(|t| t.sq_error.first());
         let (finals, single) = if diverged == 0 {
@@ -144,6 +148,7 @@ impl Runs {
         let mut runs = Self {
             count: traces.len(),
             diverged,
+            reached,
             runs_per_value,
             start: starts.copied().fold(0.0, f64::max),
             finals,
@@ -484,6 +489,37 @@ mod tests {
         }
         let none = runs([trace(Outcome::Diverged)], &TraceNeeds::default());
         assert_eq!(none.finals_by_run(Quantity::SqError), [None]);
+    }
+
+    /// The first run ends at its target at the first recorded round after the start, the second one makes all rounds.
+    #[test]
+    fn a_run_that_ended_at_its_target_keeps_its_values() {
+        let mut reached = trace(Outcome::Reached);
+        reached.averages.clear();
+        reached.round.truncate(2);
+        reached.cost.truncate(2);
+        reached.sq_error.truncate(2);
+        reached.further[0].1.truncate(2);
+        let other = Trace { averages: Vec::new(), ..trace(Outcome::Finished) };
+        let mut needs = TraceNeeds::default();
+        needs.along = [Quantity::SqError, Quantity::Communications].into();
+        for most in [1.0, 7.0, 1000.0] {
+            needs.add_at(Some(at(most)), [Quantity::SqError]);
+        }
+        let runs = runs([reached, other], &needs);
+        assert_eq!((runs.count, runs.diverged, runs.reached), (2, 0, 1));
+        let errors = runs.columns(Quantity::SqError).concat();
+        assert_eq!(errors, [4.0, 2.0, 2.0, 4.0, 2.0, 0.1 + 0.2]);
+        let costs = runs.columns(Quantity::Communications).concat();
+        assert_eq!(costs, [0.0, 1.0, 1.0, 0.0, 1.0, 7.0]);
+        assert_eq!(runs.rounds(0), Some(&[0, 1, 7][..]));
+        assert_eq!(runs.finals(Quantity::SqError), Some(vec![2.0, 0.1 + 0.2]));
+        assert_eq!(runs.finals(Quantity::Communications), Some(vec![1.0, 7.0]));
+        assert_eq!(runs.finals_by_run(Quantity::SqError), [Some(2.0), Some(0.1 + 0.2)]);
+        assert_eq!(runs.sample_at(Quantity::SqError, at(1.0)).unwrap().values, [2.0, 2.0]);
+        assert_eq!(runs.sample_at(Quantity::SqError, at(7.0)).unwrap().values, [2.0, 0.1 + 0.2]);
+        let beyond = runs.sample_at(Quantity::SqError, at(1000.0));
+        assert_eq!(beyond, Err(NoSample::Ended), "the second run could have gone on");
     }
 
     /// A number of communications.

@@ -3,6 +3,7 @@
 //! and is run again on other draws: these fresh runs are what algorithms are compared by.
 
 use crate::cells::cost_sample::NoSample;
+use crate::cells::knows_cost;
 use crate::cells::runs::{Grouping, Runs, TraceNeeds};
 use crate::results::Results;
 use crate::stats::log_means::LogMeans;
@@ -44,7 +45,8 @@ impl CandidateRuns for StoredCandidates<'_> {
     type Error = Error;
 
     /// The mean loss of the stored runs of a cell, at the cost at which candidates are compared; `None` if nothing is
-    /// stored of it. It is infinite if a run diverged, and NaN if a run ends before the cost or does not have the
+    /// stored of it. It is infinite if a run diverged, or if candidates are compared by
+    /// a cost until a target that a run does not reach, and NaN if a run ends before the cost or does not have the
     /// metric. The sample is kept for [`Self::is_larger`].
     fn loss(&self, cell: &Cell) -> Result<Option<f64>, Error> {
         let Some(stored) = self.results.read(&self.experiment, &cell.id)? else {
@@ -54,6 +56,9 @@ impl CandidateRuns for StoredCandidates<'_> {
         let mut needs = TraceNeeds::default();
         needs.add_at(at, [metric]);
         let runs = Runs::new(stored.traces, Grouping::new(cell), &needs, &self.prices);
+        if at.is_none() && !knows_cost(cell, &runs, metric) {
+            return Ok(Some(f64::INFINITY));
+        }
         Ok(Some(match runs.sample(metric, at) {
             Ok(sample) => {
                 let loss = loss(metric, mean(&sample));
@@ -63,7 +68,7 @@ impl CandidateRuns for StoredCandidates<'_> {
             Err(NoSample::Diverged) => f64::INFINITY,
             // Under a coin a run may end before the cost, and a problem may lack the metric: these are not compared,
             // and no smaller values of the settings would change that.
-            Err(NoSample::Ended | NoSample::Unrecorded) => f64::NAN,
+            Err(NoSample::Ended | NoSample::Unrecorded | NoSample::Unreached) => f64::NAN,
         }))
     }
 

@@ -10,7 +10,7 @@ use super::judge::setting_number;
 use super::keys::Reaching;
 use super::sample::{MetricSample, log_ratio};
 use crate::cells::CellResult;
-use crate::stats::verdict::{Doubt, Evidence, Region, widened};
+use crate::stats::verdict::{Doubt, EQUAL, Evidence, Region, widened};
 use exactfed_runner::manifest::Quantity;
 
 /// Evidence for the slope of the cost to reach a target over a setting ([`slope_of_curves`]). `group` has the value of
@@ -46,7 +46,8 @@ fn slope_of_curves(curves: &[CostCurve], weights: &[f64], region: Region) -> Opt
     if curves.iter().all(|curve| curve.fixed) {
         return Some(Evidence { n, ..Evidence::exact(estimate, widened(region)) });
     }
-    let combined = CombinedCosts { curves, weights, logs: &logs, estimate };
+    let curve_list: Vec<&CostCurve> = curves.iter().collect();
+    let combined = CombinedCosts { curves: &curve_list, weights, logs: &logs, estimate };
     let (low, high) = region;
     let support =
         combined.excluding_level(|l| l.0 > low).max(combined.excluding_level(|l| l.1 < high));
@@ -65,10 +66,10 @@ fn slope_of_curves(curves: &[CostCurve], weights: &[f64], region: Region) -> Opt
 /// A weighted sum of the logarithms of the costs of several cells, as the slope of a cost is.
 struct CombinedCosts<'a> {
     /// The metric of each cell against the target.
-    curves: &'a [CostCurve],
+    curves: &'a [&'a CostCurve],
     /// The weight of each cell.
     weights: &'a [f64],
-    /// The logarithm of the cost of each cell.
+    /// The logarithm of the cost of each cell; of what its runs have paid in all, if it does not reach the target.
     logs: &'a [f64],
     /// The weighted sum of the logarithms.
     estimate: f64,
@@ -88,7 +89,7 @@ impl CombinedCosts<'_> {
             if libm::fabs(*w) <= NO_WEIGHT * largest {
                 continue;
             }
-            let (low, high) = curve.limits(level);
+            let (low, high) = curve.limits_beyond_the_last_round(level);
             let to_low = w * (log - libm::log(low));
             let to_high = w * (libm::log(high) - log);
             // A cell with a negative weight takes the sum down where its own cost goes up.
@@ -149,32 +150,81 @@ impl RoundCost {
     }
 }
 
+/// Whether a cell comes to its target within its runs.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Reached {
+    /// It does, at this mean cost.
+    At(f64),
+    /// It does not, though its runs have paid this on average: its cost is above this number.
+    Never(f64),
+}
+
+impl Reached {
+    /// The cost, or the number that it is above.
+    fn least(self) -> f64 {
+        match self {
+            Self::At(cost) | Self::Never(cost) => cost,
+        }
+    }
+}
+
+/// Evidence that the logarithm of the cost of a cell, divided by that of another cell, is below `high`, if nothing is
+/// random in either; `estimate` is this logarithm, where what a cell has paid in vain takes the place of its cost.
+fn ratio_without_noise(
+    own: Reached,
+    others: Reached,
+    estimate: f64,
+    high: f64,
+    n: usize,
+) -> Evidence {
+    let region = (f64::NEG_INFINITY, high);
+    let exact = Evidence { n, ..Evidence::exact(estimate, widened(region)) };
+    let undecided = Evidence { support: 1.0, refute: 1.0, ..exact };
+    let is_limit = libm::fabs(estimate - high) <= EQUAL;
+    match (own, others) {
+        // Equal costs, or costs of exactly this ratio: neither is below the other.
+        (Reached::At(_), Reached::At(_)) if is_limit => {
+            Evidence { error: f64::NAN, doubt: Doubt::Equal, ..undecided }
+        }
+        (Reached::At(_), Reached::At(_)) => exact,
+        // The other cost is larger than what stands for it here, and the ratio smaller: it is below a limit that the
+        // estimate equals.
+        (_, Reached::Never(_)) if exact.support == 0.0 => {
+            Evidence { interval: (f64::NEG_INFINITY, estimate), ..exact }
+        }
+        (_, Reached::Never(_)) => Evidence { interval: (f64::NEG_INFINITY, estimate), ..undecided },
+        (Reached::Never(_), _) if estimate >= high || is_limit => {
+            let interval = (estimate, f64::INFINITY);
+            Evidence { interval, support: 1.0, refute: 0.0, ..exact }
+        }
+        (Reached::Never(_), _) => Evidence { interval: (estimate, f64::INFINITY), ..undecided },
+    }
+}
+
 /// What the mean of a metric must come to.
 #[derive(Clone, Copy)]
 pub struct Goal {
     /// The number that the mean is compared with.
     target: f64,
-    /// Whether the mean must be at least the target, and not at most.
-    is_upwards: bool,
+    /// The metric, of which the mean must be at most the target, or at least if it is an accuracy.
+    metric: Quantity,
 }
 
 impl Goal {
     /// The goal of a claim for a cell; `None` if the target is not known.
     pub fn new(cell: &CellResult<'_>, metric: Quantity, reaching: &Reaching) -> Option<Self> {
         let target = target_of(cell, reaching)?;
-        Some(Self { target, is_upwards: metric.more_is_better() })
+        Some(Self { target, metric })
     }
 
-    /// Whether a mean meets the goal. An accuracy is a fraction of records and often equal to its target, from which
-    /// the mean of equal fractions differs by rounding.
+    /// Whether a mean meets the goal.
     fn is_met(self, mean: f64) -> bool {
-        const ROUNDING: f64 = 1e-9;
-        if self.is_upwards { mean >= self.target * (1.0 - ROUNDING) } else { mean <= self.target }
+        self.metric.meets(mean, self.target)
     }
 
     /// The region in which log(mean/target) is where the goal is met.
     fn region(self) -> Region {
-        if self.is_upwards { (0.0, f64::INFINITY) } else { (f64::NEG_INFINITY, 0.0) }
+        if self.metric.more_is_better() { (0.0, f64::INFINITY) } else { (f64::NEG_INFINITY, 0.0) }
     }
 }
 
@@ -237,6 +287,53 @@ impl CostCurve {
             fixed,
             doubt,
         }
+    }
+
+    /// Whether the mean of the metric comes to the target, and what the runs have paid on average by then.
+    pub fn reached(&self) -> Reached {
+        match self.cost_reached() {
+            Some(cost) => Reached::At(cost),
+            None => Reached::Never(self.rounds.last().map_or(0.0, |round| round.cost)),
+        }
+    }
+
+    /// Evidence that the logarithm of the cost to reach the target, divided by that of another cell, is below the upper
+    /// end of a region that is open below. A cell that does not reach the target costs more than its runs have paid:
+    /// this number is its estimate and its lower limit, and its upper limit is infinite. `None` if neither cell reaches
+    /// the target, or if one has paid nothing, which has no logarithm.
+    pub fn ratio_to(&self, other: &Self, region: Region) -> Option<Evidence> {
+        let own = self.reached();
+        let others = other.reached();
+        if matches!((own, others), (Reached::Never(_), Reached::Never(_))) {
+            return None;
+        }
+        let logs = [libm::log(own.least()), libm::log(others.least())];
+        let estimate = logs[0] - logs[1];
+        if !estimate.is_finite() {
+            return None;
+        }
+        let n = self.n.min(other.n);
+        let (_, high) = region;
+        if self.fixed && other.fixed {
+            return Some(ratio_without_noise(own, others, estimate, high, n));
+        }
+        let combined =
+            CombinedCosts { curves: &[self, other], weights: &[1.0, -1.0], logs: &logs, estimate };
+        Some(Evidence {
+            interval: combined.limits(0.025),
+            support: combined.excluding_level(|limits| limits.1 < high),
+            refute: combined.excluding_level(|limits| limits.0 > high),
+            region,
+            doubt: self.doubt.max(other.doubt),
+            ..Evidence::undecided(estimate, n)
+        })
+    }
+
+    /// The limits of [`Self::limits`], of which the lower one is at most what the runs have paid in all: where they
+    /// have not met the target, later rounds may.
+    fn limits_beyond_the_last_round(&self, level: f64) -> (f64, f64) {
+        let (low, high) = self.limits(level);
+        (low.min(self.rounds.last().map_or(0.0, |round| round.cost)), high)
     }
 
     /// The mean cost of the first round at which the mean of the metric meets the target; `None` if none does.
@@ -328,7 +425,12 @@ mod tests {
                 (sample(vec![f64::from(row); n]), sample(values))
             })
             .collect();
-        CostCurve::from_samples(rows.into_iter(), Goal { target, is_upwards: false }, false, n)
+        CostCurve::from_samples(
+            rows.into_iter(),
+            Goal { target, metric: Quantity::SqError },
+            false,
+            n,
+        )
     }
 
     /// A lognormal factor with mean 1.
@@ -349,7 +451,12 @@ mod tests {
                 (sample(vec![f64::from(row); n]), sample(values))
             })
             .collect();
-        CostCurve::from_samples(rows.into_iter(), Goal { target, is_upwards: true }, false, n)
+        CostCurve::from_samples(
+            rows.into_iter(),
+            Goal { target, metric: Quantity::Accuracy },
+            false,
+            n,
+        )
     }
 
     /// A false claim, with the target just below the mean at the round that is allowed, is
@@ -409,6 +516,7 @@ mod tests {
         assert_eq!(curves[1].limits(0.025), (0.0, f64::INFINITY));
         let log = libm::log(8.0);
         let logs = [log; 3];
+        let curves = curves.each_ref();
         for points in [[2.0, 8.0, 32.0], [10.0, 100.0, 1000.0]] {
             let weights = slope_weights(&points);
             let combined =
@@ -421,6 +529,78 @@ mod tests {
         assert_eq!(combined.limits(0.025), (f64::NEG_INFINITY, f64::INFINITY));
     }
 
+    /// A cell without noise whose metric falls from 1 to 0.1 when this was paid, or stays where it is until then.
+    fn step_curve(cost: f64, falls: bool) -> CostCurve {
+        let end = if falls { 0.1 } else { 1.0 };
+        let rounds = [(0.0, 1.0), (0.5 * cost, 1.0), (cost, end)]
+            .map(|(cost, metric)| (MetricSample::exact(cost), MetricSample::exact(metric)));
+        let goal = Goal { target: 0.5, metric: Quantity::SqError };
+        CostCurve::from_samples(rounds.into_iter(), goal, true, 1)
+    }
+
+    /// Without noise: who reaches the target first, and what is known where one side never reaches it.
+    #[test]
+    fn costs_until_the_target_are_ordered_without_noise() {
+        use Verdict::{Inconclusive, Refuted, Supported};
+        let region = (f64::NEG_INFINITY, 0.0);
+        let verdict = |left: (f64, bool), right: (f64, bool)| {
+            let curves = [left, right].map(|(cost, falls)| step_curve(cost, falls));
+            curves[0].ratio_to(&curves[1], region).map(|evidence| evidence.alone())
+        };
+        assert_eq!(verdict((10.0, true), (20.0, true)), Some(Supported));
+        assert_eq!(verdict((20.0, true), (10.0, true)), Some(Refuted));
+        assert_eq!(verdict((10.0, true), (10.0, true)), Some(Inconclusive));
+        // The right side has paid as much, or more, in vain; if it has paid less, it may still be first.
+        assert_eq!(verdict((10.0, true), (20.0, false)), Some(Supported));
+        assert_eq!(verdict((10.0, true), (10.0, false)), Some(Supported));
+        assert_eq!(verdict((20.0, true), (10.0, false)), Some(Inconclusive));
+        assert_eq!(verdict((20.0, false), (10.0, true)), Some(Refuted));
+        assert_eq!(verdict((10.0, false), (10.0, true)), Some(Refuted));
+        assert_eq!(verdict((10.0, false), (20.0, true)), Some(Inconclusive));
+        assert_eq!(verdict((10.0, false), (20.0, false)), None);
+        // A factor of a half, which is as large as the ratio of the costs.
+        let half = (f64::NEG_INFINITY, libm::log(0.5));
+        let found = step_curve(10.0, true).ratio_to(&step_curve(20.0, true), half).unwrap();
+        assert_eq!(found.alone(), Inconclusive, "{found:?}");
+    }
+
+    /// With noise: the mean is at 0.5 after 7 rounds, at 0.1 after 22, and at 0.01 after none of 30.
+    #[test]
+    fn costs_until_the_target_are_ordered_with_noise() {
+        let mut rng = Stream::shared_instance(5);
+        let region = (f64::NEG_INFINITY, 0.0);
+        let early = curve(&mut rng, 40, 0.5);
+        let late = curve(&mut rng, 40, 0.1);
+        let never = curve(&mut rng, 40, 0.01);
+        let verdict =
+            |left: &CostCurve, right: &CostCurve| left.ratio_to(right, region).unwrap().alone();
+        assert_eq!(never.reached(), Reached::Never(29.0));
+        assert_eq!(verdict(&early, &late), Verdict::Supported);
+        assert_eq!(verdict(&late, &early), Verdict::Refuted);
+        assert_eq!(verdict(&early, &never), Verdict::Supported);
+        assert_eq!(verdict(&never, &early), Verdict::Refuted);
+        assert!(never.ratio_to(&never, region).is_none());
+    }
+
+    /// Two cells of one distribution are ordered at most as often as the level says, also where one may not reach the
+    /// target within its rounds.
+    #[test]
+    fn orders_of_costs_have_their_size() {
+        let mut rng = Stream::shared_instance(6);
+        let trials = 200;
+        let most = 0.05 + 4.0 * (0.05_f64 * 0.95 / f64::from(trials)).sqrt();
+        let region = (f64::NEG_INFINITY, 0.0);
+        for target in [libm::pow(0.9, 10.0), libm::pow(0.9, 29.0)] {
+            let supported = share(trials, || {
+                let left = curve(&mut rng, 10, target);
+                let right = curve(&mut rng, 10, target);
+                let evidence = left.ratio_to(&right, region);
+                evidence.is_some_and(|evidence| evidence.alone() == Verdict::Supported)
+            });
+            assert!(supported <= most, "{target}: {supported}");
+        }
+    }
+
     /// Costs without noise that double where the setting is four times as large have a slope of 0.5 but for rounding,
     /// which is inside a region that ends there.
     #[test]
@@ -430,7 +610,7 @@ mod tests {
             let curve = |cost: f64| {
                 let rounds = [(0.0, 1.0), (cost, 0.1)]
                     .map(|(cost, metric)| (MetricSample::exact(cost), MetricSample::exact(metric)));
-                let goal = Goal { target: 0.5, is_upwards: false };
+                let goal = Goal { target: 0.5, metric: Quantity::SqError };
                 CostCurve::from_samples(rounds.into_iter(), goal, true, 1)
             };
             let curves = [curve(f64::from(cost)), curve(f64::from(2 * cost))];
@@ -456,7 +636,8 @@ mod tests {
         assert_eq!((never.alone(), never.estimate), (Verdict::Refuted, f64::INFINITY));
         // Three runs of 0.7 have a mean that is less than 0.7 by rounding.
         assert!(
-            mean(&[0.7; 3]) < 0.7 && Goal { target: 0.7, is_upwards: true }.is_met(mean(&[0.7; 3]))
+            mean(&[0.7; 3]) < 0.7
+                && Goal { target: 0.7, metric: Quantity::Accuracy }.is_met(mean(&[0.7; 3]))
         );
     }
 }

@@ -22,6 +22,7 @@ mod one_sided;
 mod pairs;
 mod phase_less;
 mod reaches;
+mod reaches_before;
 mod sample;
 mod slope;
 #[cfg(test)]
@@ -48,6 +49,7 @@ use matches::MatchesKeys;
 use one_sided::{ComparisonKeys, OneSided};
 use phase_less::PhaseLessKeys;
 use reaches::ReachesKeys;
+use reaches_before::ReachesBeforeKeys;
 use slope::SlopeKeys;
 use std::collections::BTreeSet;
 use std::convert::identity;
@@ -59,6 +61,7 @@ kinds! {
     "slope", "The slope of a metric over a setting.", SlopeKeys, identity;
     "matches", "A metric or a vector against a prediction.", MatchesKeys, identity;
     "reaches", "The cost to reach a target.", ReachesKeys, identity;
+    "reaches-before", "The cost to reach a target below that of others.", ReachesBeforeKeys, identity;
     "frontier-slope", "The slope of a frontier over the target.", FrontierSlopeKeys, identity;
     "frontier-constant", "A frontier against powers of N and ε.", FrontierConstantKeys, identity;
     "frontier-less", "A frontier below another.", FrontierLessKeys, identity;

@@ -168,6 +168,10 @@ fn samples_at_rounds(
     if cell.runs.diverged > 0 && (is_average || matches!(at, When::End | When::Stationary)) {
         return Some(vec![TimedSample::of_diverged(cell, metric)]);
     }
+    if at == When::End && !cell.knows_cost(metric) {
+        // The cost until the target of the budget is larger than what was paid, by an unknown amount.
+        return Some(vec![TimedSample::of_diverged(cell, metric)]);
+    }
     if is_average || at == When::End {
         return Some(vec![TimedSample::at_end(cell, metric, cell.runs.finals(metric)?)]);
     }

@@ -140,6 +140,10 @@ impl<'a> Theory<'a> {
     /// of the cells for which [`new`](Self::new) was asked for them.
     pub fn curve(&self, id: &str, quantity: Quantity, by: Prediction) -> Option<Vec<f64>> {
         let prepared = self.cells.get(id)?;
+        if prepared.cell.identity.until.is_some() {
+            // Predictions are for all rounds, and runs end when their noise decides.
+            return None;
+        }
         let rows = prepared.recorded.len();
         if matches!(by, Prediction::Contraction | Prediction::ContractionPrinted) {
             return self.contraction(prepared, by).filter(|_| quantity == Quantity::SqCoupling);

@@ -54,7 +54,7 @@ pub enum Doubt {
 pub type Region = (f64, f64);
 
 /// Numbers whose logarithms differ by at most this are equal up to rounding.
-const EQUAL: f64 = 1e-9;
+pub const EQUAL: f64 = 1e-9;
 
 /// A region of logarithms, widened so that numbers that equal an end up to rounding are inside.
 pub fn widened((low, high): Region) -> Region {

@@ -174,11 +174,12 @@ impl Manifest {
         self.compare.at.or(tuned)
     }
 
-    /// The quantity by which the page ranks the algorithms: that by which they are tuned, or without `[tune]` the
-    /// quantity by which the manifest compares runs. The plan has put the latter into a `[tune]` that names no metric.
+    /// The quantity by which the page ranks the algorithms: that by which they are tuned, or without `[tune]` that of
+    /// `[compare]`, or else the quantity by which the manifest compares runs. The plan has put the latter into a
+    /// `[tune]` that names no metric.
     pub fn ranked_by(&self) -> Quantity {
         let tuned = self.tune.as_ref().map(|tune| tune.metric);
-        tuned.unwrap_or_else(|| self.record.default_quantity())
+        tuned.or(self.compare.metric).unwrap_or_else(|| self.record.default_quantity())
     }
 }
 
@@ -242,6 +243,12 @@ pub struct Compare {
     /// By default each is compared after its last round, or at the cost of `[tune]`.
     #[schemars(example = AtCost::EXAMPLE)]
     pub at: Option<AtCost>,
+    /// The quantity by which the algorithms are ranked; `metric` of `[tune]` takes its place there. By
+    /// default it is `sq-error`, or without θ* the first loss that is recorded. A cost, such as
+    /// `"communications"`, ranks them by what they have paid until the target `until` of `[budget]`: an
+    /// algorithm with a run that does not reach it within the budget is named and has no rank.
+    #[schemars(example = &"communications")]
+    pub metric: Option<Quantity>,
     /// The margin of practical importance. Where the intervals of ratios of errors end below 1 plus
     /// this, the headline of the page says that there is no practical difference. Losses often
     /// differ by less than 5 %: there 0.01 may be a better choice.
@@ -251,7 +258,7 @@ pub struct Compare {
 
 impl Default for Compare {
     fn default() -> Self {
-        Self { at: None, margin: PRACTICAL_MARGIN }
+        Self { at: None, metric: None, margin: PRACTICAL_MARGIN }
     }
 }
 
@@ -293,6 +300,38 @@ pub struct Budget {
     /// The least number of rounds.
     #[schemars(range(min = 1), example = 50)]
     pub min_rounds: Option<u64>,
+    /// A target at which a run ends before its budget: at the first recorded round whose value of the
+    /// metric has come down to it, or up to it if the metric is an accuracy. A run that does not
+    /// reach it makes all rounds. A run that has ended keeps its last values, and costs no more,
+    /// where it is averaged or compared with runs that go on.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(example = Until { metric: Quantity::TestAccuracy, target: 0.9 })]
+    pub until: Option<Until>,
+}
+
+/// The target at which a run ends.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub struct Until {
+    /// The quantity, which must be recorded.
+    #[schemars(example = &"test-accuracy")]
+    pub metric: Quantity,
+    /// The target, above 0, of an accuracy at most 1.
+    #[schemars(extend("exclusiveMinimum" = 0.0), example = 0.9)]
+    pub target: f64,
+}
+
+impl Until {
+    /// Whether a value of the metric meets the target: it is at most the target, or at least if it is an accuracy.
+    pub fn is_met(&self, value: f64) -> bool {
+        self.metric.meets(value, self.target)
+    }
+
+    /// The target in words: "the test accuracy is at least 0.9".
+    pub fn words(&self) -> String {
+        let bound = if self.metric.more_is_better() { "at least" } else { "at most" };
+        format!("the {} is {bound} {}", self.metric.name().replace('-', " "), self.target)
+    }
 }
 
 /// What is recorded of a run.

@@ -2,7 +2,7 @@
 
 use super::identity::{Identity, RunKeys};
 use super::settings::{Part, Setting, Settings, Shapes, leaves};
-use crate::manifest::{Record, Start};
+use crate::manifest::{Quantity, Record, Start};
 use exactfed_core::{algorithm, problem};
 use serde::Serialize;
 use std::collections::{BTreeMap, HashMap};
@@ -26,14 +26,14 @@ pub struct CanonicalSettings<'p> {
 const MOST_KEPT: usize = 1 << 14;
 
 /// What the settings other than the problem and the algorithm are made of: the keys of the runs, T,
-/// what is recorded, and the start.
-type OtherKey = (*const RunKeys, u64, *const Record, *const Start);
+/// the target at which runs end, what is recorded, and the start.
+type OtherKey = (*const RunKeys, u64, Option<(Quantity, u64)>, *const Record, *const Start);
 
 impl<'p> CanonicalSettings<'p> {
     /// The settings that determine the numbers of a cell; those that are empty are left out.
     pub fn of(&mut self, identity: &'p Identity) -> Settings {
         let Self { shapes, problems, algorithms, others, .. } = self;
-        let Identity { keys, rounds, record, start, problem, algorithm } = identity;
+        let Identity { keys, rounds, until, record, start, problem, algorithm } = identity;
         if algorithms.len() >= MOST_KEPT {
             algorithms.clear();
         }
@@ -43,7 +43,9 @@ impl<'p> CanonicalSettings<'p> {
         let algorithm = algorithms
             .entry(Arc::as_ptr(algorithm))
             .or_insert_with(|| part(shapes, [("algorithm".to_owned(), toml(&**algorithm))]));
-        let key = (Arc::as_ptr(keys), *rounds, Arc::as_ptr(record), Arc::as_ptr(start));
+        // A target is a number, which has no hash but by its bits.
+        let until = until.map(|until| (until.metric, until.target.to_bits()));
+        let key = (Arc::as_ptr(keys), *rounds, until, Arc::as_ptr(record), Arc::as_ptr(start));
         let other = others.entry(key).or_insert_with(|| {
             let all = identity.canonical().into_iter();
             part(shapes, all.filter(|(key, _)| key != "problem" && key != "algorithm"))

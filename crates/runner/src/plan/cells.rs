@@ -199,6 +199,7 @@ impl CellMaker<'_> {
         let identity = Identity {
             keys: self.keys(oracle),
             rounds: rounds_of_budget(budget, &algorithm.spec, &problem.spec, oracle),
+            until: budget.until,
             record: self.record.clone(),
             start: start.clone(),
             problem: problem.spec.clone(),

@@ -22,9 +22,40 @@ impl Checker<'_> {
         self.phases(are_frontiers_sound);
         self.tune();
         self.equal_labels();
+        self.ranked_quantity();
         // What ranks the algorithms is never an average over rounds, and so is checked as `SqError` is.
         if let Some(at) = self.manifest.compare.at {
             self.at_cost("compare.at", at, Quantity::SqError, |_| true);
+        }
+    }
+
+    /// Notes what is wrong with the quantity of `[compare]` by which the page ranks the algorithms, and with a cost by
+    /// which it ranks or tunes them: where runs end at no target, the cost of a run is that of its budget.
+    fn ranked_quantity(&mut self) {
+        let key = "compare.metric";
+        if let Some(metric) = self.manifest.compare.metric {
+            self.quantity(key, metric);
+            let is_average = metric.average().is_some();
+            let name = metric.name();
+            let message = format!("`{name}` is an average over rounds, which ranks no algorithms");
+            self.require(!is_average, key, message);
+            let message = "algorithms are ranked by `metric` of [tune]: write it there";
+            self.require(self.manifest.tune.is_none(), key, message);
+        }
+        let ranked_by = self.manifest.ranked_by();
+        let key = if self.manifest.tune.is_some() { "tune.metric" } else { key };
+        if ranked_by.is_cost() {
+            let have_target = self.cells.iter().all(|cell| cell.identity.until.is_some());
+            let message = format!(
+                "`{}` is a cost, which ranks runs that end at a target: write `until` in [budget]",
+                ranked_by.name()
+            );
+            self.require(have_target, key, message);
+            let message = format!(
+                "`{}` is a cost, and runs are ranked at a cost already: delete one of them",
+                ranked_by.name()
+            );
+            self.require(self.manifest.ranked_at().is_none(), key, message);
         }
     }
 }

@@ -60,10 +60,16 @@ impl Checker<'_> {
     }
 
     /// Notes that a key asks for predictions where the manifest leaves θ* out (`record.optimum`), since all predictions
-    /// are about θ*. `are_asked_for` says whether the key asks for any. What else predictions need is not checked here.
+    /// are about θ*. Notes too that runs end at a target, since predictions are for all rounds of the budget.
+    /// `are_asked_for` says whether the key asks for any. What else predictions need is not checked here.
     pub fn predictions(&mut self, key: &str, are_asked_for: bool) {
         if are_asked_for {
             self.needs_optimum(key, &format!("`{key}`"));
+            let end_early = self.cells.iter().any(|cell| cell.identity.until.is_some());
+            let message = format!(
+                "`{key}` is for all rounds of a run, and `budget.until` ends runs earlier: delete one of them"
+            );
+            self.require(!end_early, key, message);
         }
     }
 

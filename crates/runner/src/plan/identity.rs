@@ -2,7 +2,7 @@
 
 use super::budget::evaluations_per_call;
 use crate::hex::CellId;
-use crate::manifest::{InstanceMode, Oracle, Prices, Quantity, Record, Start};
+use crate::manifest::{InstanceMode, Oracle, Prices, Quantity, Record, Start, Until};
 use exactfed_core::federated::Cost;
 use exactfed_core::{algorithm, problem};
 use serde::{Serialize, Serializer};
@@ -22,6 +22,9 @@ pub struct Identity {
     pub keys: Arc<RunKeys>,
     /// The number T of rounds.
     pub rounds: u64,
+    /// The target at which a run ends earlier, if there is one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub until: Option<Until>,
     /// What is recorded, and at which rounds.
     #[serde(serialize_with = "whole")]
     pub record: Arc<Record>,

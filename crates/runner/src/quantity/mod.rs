@@ -104,6 +104,11 @@ impl Quantity {
         matches!(self.info().kind, QuantityKind::Count(..))
     }
 
+    /// Whether it is a cost of a run.
+    pub fn is_cost(self) -> bool {
+        Self::COSTS.contains(&self)
+    }
+
     /// Whether more of it is better, as of an accuracy.
     pub const fn more_is_better(self) -> bool {
         self.info().shortfall.is_some()
@@ -119,11 +124,20 @@ impl Quantity {
         }
     }
 
-    /// What sentences call that which [`Self::loss`] returns, in a word or two: "error", "error rate" or "train loss".
+    /// Whether a value has come to a target: down to it, or up to it if more is better. An accuracy is a fraction of
+    /// records and often equal to its target, from which the mean of equal fractions differs by rounding.
+    pub fn meets(self, value: f64, target: f64) -> bool {
+        const ROUNDING: f64 = 1e-9;
+        if self.more_is_better() { value >= target * (1.0 - ROUNDING) } else { value <= target }
+    }
+
+    /// What sentences call that which [`Self::loss`] returns, in a few words: "error", "error rate", "train loss"
+    /// or "cost in communications".
     pub fn loss_name(self) -> String {
         match self.info().shortfall {
             Some(shortfall) => shortfall.name.to_owned(),
             None if self.info().is_error => "error".to_owned(),
+            None if self.is_cost() => format!("cost in {}", self.formula()),
             None => self.name().replace('-', " "),
         }
     }

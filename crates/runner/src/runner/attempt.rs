@@ -1,4 +1,4 @@
-//! Runs from their start to their budget or to divergence: one alone, or several together.
+//! Runs from their start to their budget, to its target or to divergence: one alone, or several together.
 
 use super::fault;
 use super::measure::Meter;
@@ -123,7 +123,8 @@ impl<'p> Attempt<'p> {
     }
 
     /// Records the state of the run if this round is to be recorded. Returns whether another round is to follow: not
-    /// if the run has diverged, or all rounds are recorded, of which round T is the last.
+    /// if the run has diverged or has come to the target of the budget, or all rounds are recorded, of which round T is
+    /// the last.
     ///
     /// # Errors
     /// If the observer interrupts the run, or the run contradicts itself.
@@ -145,9 +146,31 @@ impl<'p> Attempt<'p> {
                 .check(&self.trace, own, self.scenario)
                 .map_err(|error| Stopped::Failed(self.run, error.to_string()))?;
             self.report(observer, 0);
+            if self.reached() {
+                self.skip_rest(observer);
+                return Ok(false);
+            }
         }
         self.report(observer, REPORTED);
         Ok(self.trace.rows() < recorded.len())
+    }
+
+    /// Whether the run has come to the target of the budget at the round that was recorded last. If so, that is noted
+    /// in the trace. The decision depends on the numbers of this run alone.
+    fn reached(&mut self) -> bool {
+        let Some(until) = self.prepared.cell.identity.until else { return false };
+        let value = self.trace.measured(until.metric).last();
+        let is_reached = value.is_some_and(|value| until.is_met(*value));
+        if is_reached {
+            self.trace.outcome = Outcome::Reached;
+        }
+        is_reached
+    }
+
+    /// Reports the rest of the work on the run as skipped.
+    fn skip_rest(&mut self, observer: &dyn Observer) {
+        self.report(observer, 0);
+        observer.skipped(self.prepared.work_per_run() - self.reported);
     }
 
     /// Whether the run has diverged: its squared error overflows, or ‖θ‖² where θ* is left out. If so, that is noted
@@ -163,8 +186,7 @@ impl<'p> Attempt<'p> {
             observer.not_finite(self.prepared.cell, self.run, self.round);
         }
         self.trace.outcome = Outcome::Diverged;
-        self.report(observer, 0);
-        observer.skipped(self.prepared.work_per_run() - self.reported);
+        self.skip_rest(observer);
         true
     }
 
@@ -195,10 +217,10 @@ impl<'p> Attempt<'p> {
         }
     }
 
-    /// The trace of a run that has ended, with its averages over rounds. A run that diverged has none, since it did not
-    /// come to the end of the rounds over which they are.
+    /// The trace of a run that has ended, with its averages over rounds. A run that ended before its last round has
+    /// none, since it did not come to the end of the rounds over which they are.
     fn finish(mut self) -> Trace {
-        if self.trace.outcome != Outcome::Diverged {
+        if self.trace.outcome == Outcome::Finished {
             self.trace.averages = self.meter.finish();
         }
         self.trace

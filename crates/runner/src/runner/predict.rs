@@ -94,6 +94,9 @@ pub enum NoMoments {
     /// The rounds of a custom algorithm are no program, or its moments are not known.
     #[error(transparent)]
     Unknown(#[from] MomentsError),
+    /// The run of a cell ends at a target, and so when its noise decides.
+    #[error("runs end at the target of `budget.until`, and moments are of all rounds")]
+    Ends,
     /// They would need too much time or memory.
     #[error("it is not computed at this size: {0}")]
     Costly(Effort),
@@ -295,6 +298,9 @@ fn moments_of_program<'p>(
 /// Why they cannot.
 pub fn check_exact_moments(prepared: &Prepared<'_>) -> Result<(), NoMoments> {
     let identity = &prepared.cell.identity;
+    if identity.until.is_some() {
+        return Err(NoMoments::Ends);
+    }
     let facts: &dyn Facts = &*prepared.scenarios[0].instance;
     if let Some(traced) = self::program(prepared.cell, &prepared.scenarios[0]) {
         moments_of_program(traced, &prepared.scenarios[0])?;

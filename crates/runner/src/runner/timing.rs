@@ -147,8 +147,8 @@ impl Prepared<'_> {
         recorded: Recorded,
     ) -> Option<(f64, Trace)> {
         // Burn-ins and schedules are fractions of the budget: with a smaller one, they are the same
-        // fraction of what is measured.
-        let identity = Identity { rounds, ..self.cell.identity.clone() };
+        // fraction of what is measured. All rounds are measured, also those after the target of the budget.
+        let identity = Identity { rounds, until: None, ..self.cell.identity.clone() };
         let cell = Cell { identity, ..self.cell.clone() };
         let recorded: Arc<[u64]> = match recorded {
             Recorded::FirstAndLast => Arc::new([0, rounds]),

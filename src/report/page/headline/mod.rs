@@ -17,6 +17,7 @@ use crate::evidence::{CellResult, Experiment, Standings};
 use exactfed_core::words::count;
 use exactfed_runner::manifest::Quantity;
 use exactfed_runner::quantity::Shortfall;
+use std::collections::BTreeSet;
 
 /// A headline with the line below it, both as plain text.
 pub struct Headline {
@@ -47,7 +48,7 @@ pub fn of_ranking(experiment: &Experiment<'_>) -> Headline {
         }
         rows => several_settings::headline(rows, standings),
     };
-    let meaning = meaning_of_loss(standings.by);
+    let meaning = meaning_of_loss(standings.by, &experiment.cells);
     let Some(tuning) = &experiment.tuning else {
         return Headline {
             text: with_capital(&found.text, standings),
@@ -69,8 +70,14 @@ fn all_runs_diverged(cells: &[CellResult<'_>]) -> bool {
 }
 
 /// The sentence that defines the loss by which algorithms are ranked, for a metric of which more is better: "The error
-/// rate is 1 − accuracy." Empty for other metrics, which are ranked by their own values.
-fn meaning_of_loss(by: Quantity) -> String {
+/// rate is 1 − accuracy." Of a cost it says until which target it is counted. Empty for other metrics, which are ranked
+/// by their own values.
+fn meaning_of_loss(by: Quantity, cells: &[CellResult<'_>]) -> String {
+    let targets = cells.iter().filter(|_| by.is_cost()).filter_map(|cell| cell.cell.identity.until);
+    let texts: BTreeSet<String> = targets.map(|until| until.words()).collect();
+    if let [text] = Vec::from_iter(texts).as_slice() {
+        return format!(" Costs are counted until the first recorded round at which {text}.");
+    }
     by.info().shortfall.map_or(String::new(), |Shortfall { name, largest, .. }| {
         format!(" The {name} is {largest} − {}.", by.formula())
     })
@@ -121,6 +128,7 @@ mod tests {
             is_geometric: false,
             diverged: Vec::new(),
             ended: Vec::new(),
+            unreached: Vec::new(),
             without_values: Vec::new(),
         }
     }

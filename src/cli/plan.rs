@@ -365,19 +365,21 @@ fn kinds<'a>(cells: &[&'a Cell]) -> Vec<&'a Cell> {
 /// for can be computed, and why not for the others. `cells` is the number of all cells, of which `sample` may be a
 /// part.
 fn moments(sample: &[Prepared<'_>], cells: usize) -> String {
-    // The cells whose moments do not close, those whose moments take too long, and the others.
+    // The cells whose moments do not close, whose runs end at a target, whose moments take too long, and the others.
     let mut open = 0;
+    let mut ending = 0;
     let mut costly: Vec<Effort> = Vec::new();
     let mut unknown: Vec<MomentsError> = Vec::new();
     for prepared in sample {
         match predict::check_exact_moments(prepared) {
             Ok(()) => {}
             Err(predict::NoMoments::Open) => open += 1,
+            Err(predict::NoMoments::Ends) => ending += 1,
             Err(predict::NoMoments::Costly(cost)) => costly.push(cost),
             Err(predict::NoMoments::Unknown(why)) => unknown.push(why),
         }
     }
-    let known = sample.len() - open - costly.len() - unknown.len();
+    let known = sample.len() - open - ending - costly.len() - unknown.len();
     let tried = match sample.len() {
         n if n < cells => format!("{} of the sample", count(n, "cell")),
         n => count(n, "cell"),
@@ -385,6 +387,9 @@ fn moments(sample: &[Prepared<'_>], cells: usize) -> String {
     let mut out = format!("exact moments: known for {known} of {tried}");
     if open > 0 {
         let _ = write!(out, "; for {open} they do not close");
+    }
+    if ending > 0 {
+        let _ = write!(out, "; for {ending} {}", predict::NoMoments::Ends);
     }
     if let Some(why) = unknown.first() {
         let _ = write!(out, "; for {} they are not known: {why}", unknown.len());

@@ -54,15 +54,47 @@ pub fn biased_participation<'a>(cells: impl Iterator<Item = CellOnInstance<'a>>)
     ))
 }
 
-/// Sentences that tell a user what is allowed in these cells, but may not be meant: biased participation, and what the
-/// columns of data files suggest.
+/// The largest γμ up to which local steps towards the server do not overshoot it by more than they were away: a step
+/// with the proximal term alone multiplies the distance by 1 − γμ.
+const MOST_PROXIMAL: f64 = 2.0;
+
+/// A sentence which says for which of these cells the proximal term alone makes local steps diverge; `None` if it does
+/// for none. A cell with one local step has no such steps: its clients begin where the server is.
+pub fn unstable_proximal_terms<'a>(cells: impl Iterator<Item = &'a Cell>) -> Option<String> {
+    let mut named = BTreeSet::new();
+    for cell in cells {
+        for component in cell.identity.algorithm.components() {
+            let terms = &component.terms;
+            let product = terms.step_size * terms.proximal;
+            if product >= MOST_PROXIMAL && terms.most_steps() > 1 {
+                let values = format!("γ = {}, μ = {}", terms.step_size, terms.proximal);
+                named.insert(format!("{} ({values})", cell.label));
+            }
+        }
+    }
+    if named.is_empty() {
+        return None;
+    }
+    let named: Vec<String> = named.into_iter().collect();
+    Some(format!(
+        "with γμ ≥ 2 a local step overshoots the server’s estimate by as much as the client was away from it, or more, so that runs may grow without limit; reduce `step-size` or `proximal` of {}",
+        enumerated(&named)
+    ))
+}
+
+/// Sentences that tell a user what is allowed in these cells, but may not be meant: biased participation, proximal
+/// terms that make steps diverge, and what the columns of data files suggest.
 pub fn cautions(prepared: &[Prepared<'_>], files: &dyn Files) -> Vec<String> {
     let facts = prepared.iter().flat_map(|of| {
         let cell = of.cell;
         of.scenarios.iter().map(move |scenario| CellOnInstance { cell, facts: &*scenario.instance })
     });
     let bias = biased_participation(facts);
-    bias.into_iter().chain(remarks_on_data(prepared.iter().map(|of| of.cell), files)).collect()
+    let proximal = unstable_proximal_terms(prepared.iter().map(|of| of.cell));
+    bias.into_iter()
+        .chain(proximal)
+        .chain(remarks_on_data(prepared.iter().map(|of| of.cell), files))
+        .collect()
 }
 
 /// Sentences that tell a user what may not be meant in the columns of the data files of these cells, each once.
@@ -85,4 +117,36 @@ pub fn remarks_on_data<'a>(
         }
     }
     remarks
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::plan::Plan;
+
+    /// What is said of FedProx with these settings.
+    fn caution(settings: &str) -> Option<String> {
+        let plan = Plan::of_text(
+            &format!(
+                r#"title = "t"
+seed = 1
+replicates = 1
+start.zero = true
+budget.rounds = 5
+problem.quadratic = {{ dimension = 1, clients = 2, spectrum = {{ from = 0.5, to = 1.5 }}, noise = 0.1 }}
+algorithm.fedprox = {{ {settings} }}
+"#
+            ),
+            &[],
+        );
+        unstable_proximal_terms(plan.cells.iter())
+    }
+
+    #[test]
+    fn a_proximal_term_that_overshoots_is_named() {
+        let said = caution("step-size = 0.3, proximal = 10.0, local-steps = 5").unwrap();
+        assert!(said.contains("FedProx (γ = 0.3, μ = 10)"), "{said}");
+        assert_eq!(caution("step-size = 0.3, proximal = 6.0, local-steps = 5"), None);
+        assert_eq!(caution("step-size = 0.3, proximal = 10.0, local-steps = 1"), None);
+    }
 }

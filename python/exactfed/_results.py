@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 import os
 import warnings
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from . import _native
-from ._errors import ExactfedError, ExactfedWarning
+from ._errors import ExactfedError, ExactfedWarning, ManifestError
 from ._frames import Kind, to_frame
 from ._manifest import manifest_name
 from ._native import NativeResults
@@ -41,6 +41,10 @@ class Verification:
 class Results:
     """The results of an experiment, as it was last run; made by :func:`run` and :func:`load`.
 
+    They can be pickled, so that a task of joblib, Dask or multiprocessing can return them. A pickle
+    has the manifest and the path of the results folder, and not the numbers: where it is unpickled,
+    the folder must be at the same path, or this is an ExactfedError.
+
     Attributes
     ----------
     path
@@ -50,6 +54,10 @@ class Results:
     def __init__(self, native: NativeResults, path: Path) -> None:
         self._native, self.path = native, path
         self._told_of_edges = False
+
+    def __reduce__(self) -> tuple[Callable[[Path, str], Results], tuple[Path, str]]:
+        # Processes may differ in their working directories.
+        return _reopened, (self.path.absolute(), self._native.text())
 
     @property
     def experiment(self) -> str:
@@ -243,7 +251,8 @@ class Results:
             means overlap.
         separation
             ``best``; ``larger``, ``unclear``, ``equal`` or ``both zero`` as above; or why it is not
-            ranked: ``diverged``, ``ended``, or ``above start`` where every mean of the point is
+            ranked: ``diverged``, ``ended``, ``unreached`` where it is ranked by a cost until a
+            target that a run does not reach, or ``above start`` where every mean of the point is
             above the error at the start.
         leads
             Whether it is the best or not separated from it.
@@ -407,7 +416,15 @@ class Results:
         else:
             is_cost = changes.get("x") is None or _native.quantity(changes["x"])
             kind = "convergence" if is_cost else "scaling"
-            text = self._only_figure(kind, changes)
+            try:
+                text = self._only_figure(kind, changes)
+            except ManifestError as error:
+                is_about_x = any(found.key.endswith(".x") for found in error.diagnostics)
+                if x is not None and not is_cost and is_about_x:
+                    error.args = (f"{error}\n{_costs_for(x)}",)
+                raise
+            if x is not None and not is_cost and text is not None:
+                _refuse_other_name(x, text)
             if text is not None and json.loads(text)["needs_linear_axis"]:
                 text = self._only_figure(kind, {**changes, "scale-x": "linear"})
         if text is None:
@@ -457,6 +474,43 @@ class Results:
         folder = Path(out) / self.experiment
         pages = [f"report.{kind}" for kind in ("html", "md") if kind in formats]
         return folder / pages[0] if pages else folder
+
+
+# What other programs call the costs.
+_OTHER_NAMES = {
+    "round": "communications",
+    "rounds": "communications",
+    "communication-rounds": "communications",
+    "iterations": "local-steps",
+    "steps": "local-steps",
+    "time": "seconds",
+    "wall-clock": "seconds",
+}
+
+
+def _cost_meant_by(x: str) -> str | None:
+    """The cost that other programs call so."""
+    return _OTHER_NAMES.get(manifest_name(x).lower())
+
+
+def _costs_for(x: str) -> str:
+    """Which costs the x axis may have in place of a setting, for the end of a message."""
+    meant = _cost_meant_by(x)
+    hint = f'did you mean "{meant}"? ' if meant else ""
+    return f"  = help: {hint}costs are on this axis too: {', '.join(_native.costs())}"
+
+
+def _refuse_other_name(x: str, text: str) -> None:
+    """Raise if ``x`` is another name of a cost, and a setting with one value in a figure (JSON)."""
+    plot = json.loads(text).get("plot") or {}
+    places = {place for curve in plot.get("series", []) for place in curve["x"]}
+    if _cost_meant_by(x) is not None and len(places) == 1:
+        raise ExactfedError(f'error: x = "{x}" has one value in all cells\n{_costs_for(x)}')
+
+
+def _reopened(path: Path, text: str) -> Results:
+    """The results that were pickled: those in this folder of the experiment in the text."""
+    return Results(NativeResults.reopen(path, text), path)
 
 
 def load(

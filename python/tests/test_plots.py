@@ -388,3 +388,13 @@ def test_diffs(results: ef.Results, tmp_path: Path) -> None:
         ef.diff(results, tmp_path / "empty")
     with pytest.raises(ef.ExactfedError, match="fail-on"):
         ef.diff(results, results, fail_on=["nonsense"])
+
+
+def test_costs_under_other_names_are_named(tmp_path: Path) -> None:
+    results = ef.run(MANIFEST, out=tmp_path)
+    for name, meant in [("rounds", "communications"), ("time", "seconds"), ("shoe_size", None)]:
+        with pytest.raises(ef.ExactfedError) as caught:
+            results.plot(x=name)
+        text = str(caught.value)
+        assert "costs are on this axis too: communications, local-steps" in text, text
+        assert (f'did you mean "{meant}"?' in text) == (meant is not None), text

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import pickle
 import re
 import signal
 import subprocess
@@ -16,6 +17,7 @@ import exactfed as ef
 import numpy as np
 import pytest
 from conftest import MANIFEST
+from polars.testing import assert_frame_equal
 
 SMALL: dict[str, Any] = {
     "title": "Small",
@@ -357,3 +359,47 @@ def test_a_submission_calls_python(tmp_path: Path) -> None:
     program = tmp_path / "results" / ".slurm" / "1" / "exactfed"
     version = subprocess.run([program, "--version"], capture_output=True, text=True, timeout=60)
     assert ef.__version__ in version.stdout
+
+
+UNPICKLE = """\
+import pickle, sys
+results = pickle.loads(sys.stdin.buffer.read())
+frames = [results.frame(), results.claims(), results.ranking()]
+shown = [results.experiment, results.digests(), results.figures, results.plan().experiment]
+pickle.dump((frames, shown, str(results.path)), sys.stdout.buffer)
+"""
+
+
+def test_results_are_pickled(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A process in another folder sees the same results, also after another run of the experiment."""
+    monkeypatch.chdir(tmp_path)
+    results = ef.run(MANIFEST, name="mine")
+    assert not results.path.is_absolute()
+    pickled = pickle.dumps(results)
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+
+    def unpickled() -> tuple[list[Any], list[Any], str]:
+        command = [sys.executable, "-c", UNPICKLE]
+        done = subprocess.run(
+            command, input=pickled, capture_output=True, cwd=elsewhere, timeout=120, check=False
+        )
+        assert done.returncode == 0, done.stderr.decode()
+        return pickle.loads(done.stdout)
+
+    frames = [results.frame(), results.claims(), results.ranking()]
+    shown = results_now(results)
+    other_frames, other_shown, path = unpickled()
+    assert other_shown == shown and path == str(tmp_path / "results")
+    for frame, other in zip(frames, other_frames, strict=True):
+        assert_frame_equal(frame, other, check_exact=True)
+    # The pickle is of the first run, as the results are that it was made of.
+    ef.run(MANIFEST, name="mine", set={"replicates": 2})
+    assert unpickled()[1] == results_now(results) == shown
+    (tmp_path / "results").rename(tmp_path / "moved")
+    with pytest.raises(ef.ExactfedError, match="results"):
+        pickle.loads(pickled)
+
+
+def results_now(results: ef.Results) -> list[Any]:
+    return [results.experiment, results.digests(), results.figures, results.plan().experiment]

@@ -44,6 +44,7 @@ pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(main, module)?)?;
     module.add_function(wrap_pyfunction!(figure_inches, module)?)?;
     module.add_function(wrap_pyfunction!(quantity, module)?)?;
+    module.add_function(wrap_pyfunction!(costs, module)?)?;
     module.add_function(wrap_pyfunction!(diff, module)?)?;
     module.add_function(wrap_pyfunction!(run::run, module)?)?;
     module.add_function(wrap_pyfunction!(run::locks, module)?)?;
@@ -81,6 +82,12 @@ fn figure_inches(text: &str) -> PyResult<f64> {
 #[pyfunction]
 fn quantity(name: &str) -> Option<&'static str> {
     Quantity::known_as(name).map(Quantity::name)
+}
+
+/// The names in manifests of the costs, over which figures can show quantities.
+#[pyfunction]
+fn costs() -> Vec<&'static str> {
+    Quantity::COSTS.iter().map(|cost| cost.name()).collect()
 }
 
 /// Compares the side `a` (before) with `b` (after), and returns the comparison as text for a terminal, as a page and

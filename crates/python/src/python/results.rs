@@ -128,6 +128,28 @@ impl NativeResults {
         Ok(Self { root, experiment, analysed: OnceLock::new() })
     }
 
+    /// Opens the results in the folder `root` of the experiment that `text`, which [`Self::text`] returned, describes:
+    /// as it was when they were opened there, also if it has been run with other settings since.
+    #[staticmethod]
+    fn reopen(py: Python<'_>, root: PathBuf, text: String) -> PyResult<Self> {
+        let folder = root.clone();
+        let experiment = interruptible(py, raise, move || {
+            let refused =
+                |why: String| Failure::input(format!("error: the pickled results: {why}"));
+            let parsed = StoredExperiment::parse(&text).map_err(|e| refused(e.to_string()))?;
+            let mut experiment = parsed.ok_or_else(|| refused("they are no experiment".into()))?;
+            // The folder of the copies of data files is not in the text.
+            experiment.source.copies = find(&folder, Some(&experiment.name))?.source.copies;
+            Ok(experiment)
+        })?;
+        Ok(Self { root, experiment, analysed: OnceLock::new() })
+    }
+
+    /// The experiment with its manifest as a text, for [`Self::reopen`].
+    fn text(&self, py: Python<'_>) -> PyResult<String> {
+        self.experiment.text().map_err(|e| raise_text(py, format!("error: {e}")))
+    }
+
     /// The name of the experiment.
     #[getter]
     fn experiment(&self) -> &str {

@@ -144,6 +144,7 @@ impl RankedRow<'_> {
             (None, None, Ok(_)) => Some("above start"),
             (None, None, Err(NoSample::Diverged)) => Some("diverged"),
             (None, None, Err(NoSample::Ended)) => Some("ended"),
+            (None, None, Err(NoSample::Unreached)) => Some("unreached"),
             (None, None, Err(NoSample::Unrecorded)) => None,
         }
     }

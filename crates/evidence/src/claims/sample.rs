@@ -123,6 +123,11 @@ pub enum SampleError {
         /// The cost that they do not reach.
         cost: AtCost,
     },
+    /// The metric is a cost until a target that not all runs have reached.
+    #[error(
+        "a run does not reach the target of `budget.until`, so that its cost is not known; `reaches-before` compares such costs"
+    )]
+    Unreached,
 }
 
 /// A metric of a cell at each time that a claim is about. A run that had diverged by then has the worst value:
@@ -130,12 +135,15 @@ pub enum SampleError {
 /// of them diverged.
 ///
 /// # Errors
-/// Why it has no values: it is not recorded, or runs end before the cost is reached.
+/// Why it has no values: it is not recorded, runs end before the cost is reached, or it is a cost that is not known.
 pub fn samples(
     cell: &CellResult<'_>,
     metric: Quantity,
     at: When,
 ) -> Result<Vec<TimedSample>, SampleError> {
+    if at == When::End && !cell.knows_cost(metric) {
+        return Err(SampleError::Unreached);
+    }
     let Some(cost) = at.cost() else {
         return samples_at_rounds(cell, metric, at).ok_or_else(|| unrecorded(metric));
     };
@@ -166,10 +174,6 @@ fn samples_at_rounds(
 ) -> Option<Vec<TimedSample>> {
     let is_average = metric.average().is_some();
     if cell.runs.diverged > 0 && (is_average || matches!(at, When::End | When::Stationary)) {
-        return Some(vec![TimedSample::of_diverged(cell, metric)]);
-    }
-    if at == When::End && !cell.knows_cost(metric) {
-        // The cost until the target of the budget is larger than what was paid, by an unknown amount.
         return Some(vec![TimedSample::of_diverged(cell, metric)]);
     }
     if is_average || at == When::End {

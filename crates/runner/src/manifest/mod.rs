@@ -327,10 +327,10 @@ impl Until {
         self.metric.meets(value, self.target)
     }
 
-    /// The target in words: "the test accuracy is at least 0.9".
+    /// The target in words: "test accuracy is at least 0.9".
     pub fn words(&self) -> String {
         let bound = if self.metric.more_is_better() { "at least" } else { "at most" };
-        format!("the {} is {bound} {}", self.metric.name().replace('-', " "), self.target)
+        format!("{} is {bound} {}", self.metric.formula(), self.target)
     }
 }
 

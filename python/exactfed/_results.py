@@ -503,7 +503,8 @@ def _costs_for(x: str) -> str:
 def _refuse_other_name(x: str, text: str) -> None:
     """Raise if ``x`` is another name of a cost, and a setting with one value in a figure (JSON)."""
     plot = json.loads(text).get("plot") or {}
-    places = {place for curve in plot.get("series", []) for place in curve["x"]}
+    curves = [curve for panel in plot.get("panels", []) for curve in panel]
+    places = {place for curve in curves for place in curve["x"]}
     if _cost_meant_by(x) is not None and len(places) == 1:
         raise ExactfedError(f'error: x = "{x}" has one value in all cells\n{_costs_for(x)}')
 

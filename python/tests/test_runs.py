@@ -371,7 +371,7 @@ pickle.dump((frames, shown, str(results.path)), sys.stdout.buffer)
 
 
 def test_results_are_pickled(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A process in another folder sees the same results, also after another run of the experiment."""
+    """A process in another folder sees the same results, also after another run."""
     monkeypatch.chdir(tmp_path)
     results = ef.run(MANIFEST, name="mine")
     assert not results.path.is_absolute()

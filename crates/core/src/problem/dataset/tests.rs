@@ -359,7 +359,7 @@ fn metrics_of_clients_and_classes_are_means_over_their_records() {
     let both_rows = [-0.4, 0.15, -0.1, 0.4, -0.15, 0.1];
     for weights in [ClientWeights::Equal, ClientWeights::Records] {
         let dataset = Dataset {
-            weights,
+            weights: weights.clone(),
             test: Some(TestRecords::Fraction(0.3)),
             ..dataset(Split::Column("group".into()))
         };

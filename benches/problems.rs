@@ -13,7 +13,7 @@ use exactfed::problem::arrays::{Array, Column, Contents, DataFile, Files, FilesE
 use exactfed::problem::dataset::{Dataset, Split};
 use exactfed::problem::garnet::Heterogeneity;
 use exactfed::problem::td::Noise;
-use exactfed::problem::{Problem, Settings, atoms, least_squares};
+use exactfed::problem::{Problem, Sampling, Settings, atoms, least_squares};
 use exactfed::rng::Stream;
 use problems::Bench;
 use std::hint::black_box;
@@ -138,7 +138,8 @@ fn records(c: &mut Criterion) {
         intercept: false,
         ..Dataset::example()
     };
-    let squares = least_squares::Settings { dataset, l2: 0.1, batch: 1 };
+    let squares =
+        least_squares::Settings { dataset, l2: 0.1, batch: 1, sampling: Sampling::default() };
     let problem = squares.build(1, &Fixed(Contents::Table(columns))).unwrap();
     pair(c, "least squares", &problem, |rng, theta| {
         for _ in 0..STEPS {

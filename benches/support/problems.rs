@@ -15,7 +15,7 @@ use exactfed::problem::quadratic::{self, Quadratic};
 use exactfed::problem::softmax::{self, Softmax};
 use exactfed::problem::spectrum::Spectrum;
 use exactfed::problem::td::{Noise, Td};
-use exactfed::problem::{InstanceInputs, Problem, Settings as _};
+use exactfed::problem::{InstanceInputs, Problem, Sampling, Settings as _};
 use exactfed::rng::{Purpose, Stream};
 use std::time::Duration;
 
@@ -62,6 +62,7 @@ pub fn logistic(dimension: usize, records: usize, clients: usize) -> Logistic {
         l2: 0.1,
         margin: 0.0,
         batch: 1,
+        sampling: Sampling::default(),
     }
     .build(1, &NoFiles)
     .expect("it has an optimum")
@@ -94,6 +95,7 @@ pub fn sparse_logistic(dimension: usize, nonzeros: usize, records: usize) -> Spa
         heterogeneity: 0.0,
         l2: 0.01,
         batch: 1,
+        sampling: Sampling::default(),
     }
     .build(1, &NoFiles)
     .expect("it has an optimum")

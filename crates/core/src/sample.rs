@@ -11,7 +11,7 @@ use crate::problem::dataset::{ClientWeights, Dataset, Split};
 use crate::problem::logistic::generated;
 use crate::problem::softmax::synthetic;
 use crate::problem::spectrum::Spectrum;
-use crate::problem::{Problem, Settings, garnet, least_squares, logistic, quadratic, td};
+use crate::problem::{Problem, Sampling, Settings, garnet, least_squares, logistic, quadratic, td};
 use crate::rng::Stream;
 use crate::round_program::{
     Coefficient, Expression, Level, Mask, Operation, PerClient, Program, Round, sum,
@@ -98,6 +98,7 @@ pub fn blobs() -> logistic::Settings {
         l2: 0.2,
         margin: 0.0,
         batch: 1,
+        sampling: Sampling::default(),
     }
 }
 
@@ -113,6 +114,7 @@ pub fn sparse() -> generated::Settings {
         heterogeneity: 2.0,
         l2: 0.05,
         batch: 1,
+        sampling: Sampling::default(),
     }
 }
 
@@ -129,6 +131,7 @@ pub fn synthetic() -> synthetic::Settings {
         records: synthetic::Sizes::Equal(30),
         l2: 0.1,
         batch: 2,
+        sampling: Sampling::default(),
     }
 }
 
@@ -167,8 +170,15 @@ fn unequal_records() -> (Dataset, Fixed) {
 
 /// Ridge regression in three dimensions for four clients with 4, 8, 12 and 16 records, which weigh by their records.
 pub fn weighted_ridge() -> least_squares::LeastSquares {
+    let (settings, files) = weighted_ridge_settings();
+    settings.build(1, &files).unwrap()
+}
+
+/// The settings of [`weighted_ridge`], and its file.
+pub fn weighted_ridge_settings() -> (least_squares::Settings, Fixed) {
     let (dataset, files) = unequal_records();
-    least_squares::Settings { dataset, l2: 0.2, batch: 2 }.build(1, &files).unwrap()
+    let sampling = Sampling::default();
+    (least_squares::Settings { dataset, l2: 0.2, batch: 2, sampling }, files)
 }
 
 /// Least squares without a penalty on rows of three features, for one client. Targets are the products
@@ -184,13 +194,16 @@ pub fn least_squares(rows: &[f64], theta: &[f64; 3]) -> least_squares::LeastSqua
     let dataset =
         Dataset { clients: Some(1), intercept: false, standardise: false, ..Dataset::example() };
     let files = Fixed(Contents::Table(named.into_iter().collect()));
-    least_squares::Settings { dataset, l2: 0.0, batch: 1 }.build(1, &files).unwrap()
+    let sampling = Sampling::default();
+    least_squares::Settings { dataset, l2: 0.0, batch: 1, sampling }.build(1, &files).unwrap()
 }
 
 /// Logistic regression in three dimensions for four clients with 4, 8, 12 and 16 records, which weigh by their records.
 pub fn weighted_logistic() -> logistic::Logistic {
     let (dataset, files) = unequal_records();
-    let settings = logistic::dataset::Settings { dataset, l2: 0.5, margin: 0.0, batch: 1 };
+    let sampling = Sampling::default();
+    let settings =
+        logistic::dataset::Settings { dataset, l2: 0.5, margin: 0.0, batch: 1, sampling };
     settings.build(1, &files).unwrap()
 }
 

@@ -2,7 +2,9 @@
 //! with partial participation, unequal work and mini-batches, BOOK 5.8–5.11.
 
 use super::info::{Family, LOCAL, MEAN, RoundFormula};
-use super::{AlgorithmKind, Component, Participation, WithWork, Work, has_cohort, numbers};
+use super::{
+    AlgorithmKind, Component, Participation, WithWork, Work, has_cohort, has_work, numbers,
+};
 use crate::federated::Terms;
 use crate::problem::Fault;
 use schemars::JsonSchema;
@@ -42,6 +44,7 @@ impl AlgorithmKind for WithWork<FedAvg> {
     const FAMILY: Family = Family::FedAvg;
 
     has_cohort!();
+    has_work!();
 
     /// What the algorithm does in a round, as pages write it.
     fn round(&self) -> Option<RoundFormula> {

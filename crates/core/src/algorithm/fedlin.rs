@@ -4,7 +4,7 @@
 //! oracle calls more per client. Without noise it converges to θ* as Scaffold does.
 
 use super::info::{CORRECTED, Family, MEAN, RoundFormula};
-use super::{AlgorithmKind, Component, WithWork};
+use super::{AlgorithmKind, Component, WithWork, has_work};
 use crate::federated::{Terms, Variates};
 use crate::problem::Fault;
 use schemars::JsonSchema;
@@ -16,6 +16,8 @@ pub struct FedLin {}
 
 impl AlgorithmKind for WithWork<FedLin> {
     const FAMILY: Family = Family::FedLin;
+
+    has_work!();
 
     /// What the algorithm does in a round, as pages write it.
     fn round(&self) -> Option<RoundFormula> {

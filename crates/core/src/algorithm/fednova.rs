@@ -4,7 +4,7 @@
 //! client's steps have in its move.
 
 use super::info::{Family, LOCAL, PULLED, RoundFormula};
-use super::{AlgorithmKind, Component, Participation, WithWork, has_cohort};
+use super::{AlgorithmKind, Component, Participation, WithWork, has_cohort, has_work};
 use crate::federated::Terms;
 use crate::problem::{Fault, Faults};
 use schemars::JsonSchema;
@@ -33,6 +33,7 @@ impl AlgorithmKind for WithWork<FedNova> {
     const FAMILY: Family = Family::FedAvg;
 
     has_cohort!();
+    has_work!();
 
     /// What the algorithm does in a round, as pages write it.
     fn round(&self) -> Option<RoundFormula> {

@@ -35,22 +35,24 @@ pub trait Instance: Facts {
 
 impl<P: Problem> Instance for P {
     fn launch<'p>(&'p self, spec: &Spec, from: &Conditions) -> Box<dyn Run + 'p> {
-        spec.launch(self, from)
+        spec.on_instance(self).launch(self, from)
     }
     fn program(&self, spec: &Spec, from: &Conditions) -> Traced {
-        spec.program(self, from)
+        spec.on_instance(self).program(self, from)
     }
     fn runs_together(&self, spec: &Spec, runs: u64) -> u64 {
         let records = self.held_records();
         let entries = self.clients() * self.dim();
-        spec.single_run().map_or(1, |terms| runs_together(records, entries, &terms, runs))
+        spec.on_instance(self)
+            .single_run()
+            .map_or(1, |terms| runs_together(records, entries, &terms, runs))
     }
     fn launch_together<'p>(
         &'p self,
         spec: &Spec,
         from: &[Conditions<'_>],
     ) -> Option<Box<dyn RunsTogether + 'p>> {
-        let terms = spec.single_run()?;
+        let terms = spec.on_instance(self).single_run()?;
         Some(Box::new(Together::new(self, &terms, from)))
     }
     fn round_clients<'p>(&'p self, from: &Conditions, price: StatedPrice) -> RoundClients<'p> {

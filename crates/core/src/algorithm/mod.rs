@@ -4,7 +4,7 @@
 //! and two names.
 //!
 //! *Invariant*: an algorithm knows the engine and the problem's oracle; of a
-//! problem's facts it uses none, so that theory can judge it.
+//! problem's facts it uses none but the numbers of records of clients, so that theory can judge it.
 
 pub mod adaptive;
 mod averaged;
@@ -32,7 +32,7 @@ mod work;
 
 use crate::federated::{Conditions, Federated, Run, Schedule, Terms, Variates};
 use crate::flattened::Flattened;
-use crate::problem::{Fault, Faults, Problem};
+use crate::problem::{Facts, Fault, Faults, Problem};
 use crate::round_program::{RoundPrice, Traced};
 use crate::sources::StatedAlgorithm;
 use adaptive::WithAdaptiveServer;
@@ -45,6 +45,7 @@ use rounds::{ProblemSize, constant_rounds};
 use schemars::JsonSchema;
 pub use searched::{ProgramOf, SearchedSpecs};
 use serde::{Deserialize, Serialize, Serializer};
+use std::borrow::Cow;
 use work::{EXAMPLE_BATCHES, are_single, numbers};
 pub use work::{WithWork, Work};
 
@@ -111,6 +112,16 @@ pub trait AlgorithmKind {
     /// becomes a number once the number of clients is known. A kind without the key `cohort` ignores it.
     fn set_cohort(&mut self, _: Participation) {}
 
+    /// The keys that say the numbers of local steps, if the kind has all of these keys.
+    fn work(&self) -> Option<&Work> {
+        None
+    }
+
+    /// The same keys as [`work`](Self::work) returns, to be changed.
+    fn work_mut(&mut self) -> Option<&mut Work> {
+        None
+    }
+
     /// What is wrong with the keys of the kind, apart from what is wrong with the [`Terms`] of its components, which
     /// are checked only if this finds nothing.
     fn faults(&self) -> Vec<Fault> {
@@ -157,6 +168,20 @@ macro_rules! has_cohort {
     };
 }
 use has_cohort;
+
+/// The methods of [`AlgorithmKind`] for a kind with the keys of [`Work`].
+macro_rules! has_work {
+    () => {
+        fn work(&self) -> Option<&super::Work> {
+            Some(&self.common)
+        }
+
+        fn work_mut(&mut self) -> Option<&mut super::Work> {
+            Some(&mut self.common)
+        }
+    };
+}
+use has_work;
 
 impl<T: AlgorithmKind> Settings<T> {
     /// Settings with this step size γ and these keys of the kind, without a label and without averaging.
@@ -378,6 +403,29 @@ impl Spec {
             self.set_cohort(cohort.among(clients));
         }
         self
+    }
+
+    /// How many times a client passes over its records in a round, if the manifest states local work so (`local-epochs`).
+    pub fn local_epochs(&self) -> Option<f64> {
+        of_settings!(self, settings => settings.own.work()).and_then(|work| work.local_epochs)
+    }
+
+    /// The algorithm on an instance: `local-epochs` become the numbers of local steps that they come to with the records
+    /// that the clients hold there. Any other algorithm is the same on all instances, and so is every algorithm on a
+    /// problem without records, where manifests may not state epochs.
+    pub fn on_instance(&self, facts: &dyn Facts) -> Cow<'_, Self> {
+        if self.local_epochs().is_none() {
+            return Cow::Borrowed(self);
+        }
+        let calls: Option<Vec<f64>> =
+            (0..facts.clients()).map(|client| facts.calls_of_epoch(client)).collect();
+        let Some(calls) = calls else { return Cow::Borrowed(self) };
+        let mut resolved = self.clone();
+        let batches = self.components().remove(0).terms.batches;
+        if let Some(work) = of_settings!(&mut resolved, settings => settings.own.work_mut()) {
+            work.set_steps_of_epochs(&calls, &batches);
+        }
+        Cow::Owned(resolved)
     }
 
     /// All that is wrong with the settings themselves, whatever the problem is.

@@ -3,7 +3,7 @@
 //! clients at each step, H1 (Alg. 2).
 
 use super::info::{BY_COIN, CORRECTED, Family, MEAN, RoundFormula};
-use super::{AlgorithmKind, Component, Participation, WithWork, Work, has_cohort};
+use super::{AlgorithmKind, Component, Participation, WithWork, Work, has_cohort, has_work};
 use crate::federated::{Clock, Learning, Schedule, Terms, Variates};
 use crate::problem::Fault;
 use schemars::JsonSchema;
@@ -53,6 +53,7 @@ impl AlgorithmKind for WithWork<Scaffold> {
     const FAMILY: Family = Family::Scaffold;
 
     has_cohort!();
+    has_work!();
 
     /// What the algorithm does in a round, as pages write it.
     fn round(&self) -> Option<RoundFormula> {
@@ -99,7 +100,7 @@ impl AlgorithmKind for WithWork<Scaffold> {
             return one_fault("decay", message);
         }
         if self.common != Work::default() {
-            let message = "stands in place of `local-steps`, `steps-per-client` and `normalised`: the number of local steps is random";
+            let message = "stands in place of `local-steps`, `steps-per-client`, `local-epochs` and `normalised`: the number of local steps is random";
             return one_fault("communication-probability", message);
         }
         if self.variates != Learning::OptionTwo {

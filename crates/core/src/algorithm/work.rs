@@ -2,7 +2,7 @@
 
 use crate::federated::{Decay, Terms};
 use crate::flattened::Flattened;
-use crate::problem::Fault;
+use crate::problem::{Fault, Faults};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -19,6 +19,19 @@ pub struct Work {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(example = EXAMPLE_STEPS)]
     pub steps_per_client: Vec<u64>,
+    /// The epochs of a round, above 0, in place of `local-steps`: how often a client passes over its
+    /// records. Client k, which holds n_k records, takes this number times n_k/B local steps, rounded
+    /// up, with B the records of a local step. With `sampling = "reshuffled"` n_k/B is rounded up
+    /// before. Only on problems of records.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("exclusiveMinimum" = 0.0), example = 1.0)]
+    pub local_epochs: Option<f64>,
+    /// The numbers of local steps that `local_epochs` come to, which depend on the records that clients hold: one per
+    /// client, or one for all. Empty until they are known ([`Work::set_steps_of_epochs`]). It follows from the
+    /// algorithm and the instance, and so it is no part of the text that ids hash.
+    #[serde(skip)]
+    #[schemars(skip)]
+    steps_of_epochs: Vec<u64>,
     /// Whether γ_k = γ/E_k (FedLin; BOOK 5.11), so that every client moves along γ. Otherwise
     /// γ_k = γ, and clients with more local steps weigh more (BOOK, problem 5.1).
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
@@ -39,25 +52,63 @@ impl Work {
     }
 
     /// `terms` with the numbers of local steps, the normalisation and the decay of these keys. Without a number, which
-    /// [`faults`](Self::faults) refuses, there is 1 local step.
+    /// [`faults`](Self::faults) refuses, and before the numbers of `local_epochs` are known, there is 1 local step.
     pub(super) fn terms(&self, terms: Terms) -> Terms {
-        let local_steps = numbers(self.local_steps, &self.steps_per_client);
+        let of_clients = match self.local_epochs {
+            Some(_) => &self.steps_of_epochs,
+            None => &self.steps_per_client,
+        };
+        let local_steps = numbers(self.local_steps, of_clients);
         Terms { local_steps, normalised: self.normalised, decay: self.decay, ..terms }
     }
 
-    /// What is wrong with the numbers of local steps: a manifest must write exactly one of `local-steps` and
-    /// `steps-per-client`. That the numbers themselves are possible, [`Terms::check`] finds.
-    pub(super) fn faults(&self) -> Vec<Fault> {
-        match (self.local_steps, self.steps_per_client.is_empty()) {
-            (None, true) => {
-                vec![Fault::new("local-steps", "is required: the number of local steps in a round")]
-            }
-            (Some(_), false) => {
-                let message = "and `local-steps` exclude each other: write one of them";
-                vec![Fault::new("steps-per-client", message)]
-            }
-            _ => Vec::new(),
+    /// Sets the numbers of local steps of all clients that the epochs of these keys come to. `calls_of_epoch` are the
+    /// oracle calls of an epoch of each client ([`crate::problem::Facts::calls_of_epoch`]), and `batches` are B_k as
+    /// [`Terms`] have them, the oracle calls of a local step. Does nothing if the keys state no epochs.
+    pub(super) fn set_steps_of_epochs(&mut self, calls_of_epoch: &[f64], batches: &[u64]) {
+        let Some(epochs) = self.local_epochs else { return };
+        let mut steps = Vec::with_capacity(calls_of_epoch.len());
+        for (calls, batch) in calls_of_epoch.iter().zip(batches.iter().cycle()) {
+            // A product such as 0.07 · 100 may be above a whole number by roundings alone.
+            let exact = epochs * calls / *batch as f64 * (1.0 - 4.0 * f64::EPSILON);
+            steps.push((libm::ceil(exact) as u64).max(1));
         }
+        // One number for all is what theory knows more of.
+        if steps.iter().all(|of_client| *of_client == steps[0]) {
+            steps.truncate(1);
+        }
+        self.steps_of_epochs = steps;
+    }
+
+    /// What is wrong with the numbers of local steps: a manifest must write exactly one of `local-steps`,
+    /// `steps-per-client` and `local-epochs`. That the numbers themselves are possible, [`Terms::check`] finds.
+    pub(super) fn faults(&self) -> Vec<Fault> {
+        let mut written = Vec::new();
+        if self.local_steps.is_some() {
+            written.push("local-steps");
+        }
+        if !self.steps_per_client.is_empty() {
+            written.push("steps-per-client");
+        }
+        if self.local_epochs.is_some() {
+            written.push("local-epochs");
+        }
+        let mut faults = Faults::default();
+        match written.as_slice() {
+            [] => {
+                let message = "is required: the number of local steps in a round";
+                faults.0.push(Fault::new("local-steps", message));
+            }
+            [first, second, ..] => {
+                let message = format!("and `{first}` exclude each other: write one of them");
+                faults.0.push(Fault::new(*second, message));
+            }
+            [_] => {}
+        }
+        if let Some(epochs) = self.local_epochs {
+            faults.positive("local-epochs", epochs);
+        }
+        faults.0
     }
 }
 
@@ -81,4 +132,68 @@ pub(super) fn numbers(all: Option<u64>, each: &[u64]) -> Vec<u64> {
 /// Whether batches are their default, one oracle call in each local step, which the canonical text leaves out.
 pub(super) fn are_single(batches: &[u64]) -> bool {
     batches.is_empty() || batches == [1]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::algorithm::{Instance, Spec, fedavg};
+    use crate::federated::Conditions;
+    use crate::sample;
+
+    /// The numbers of local steps of FedAvg on clients with 4, 8, 12 and 16 records, two in a gradient.
+    fn steps(epochs: f64, batch_per_client: Vec<u64>) -> Vec<u64> {
+        let spec = counted_in_epochs(epochs, batch_per_client);
+        let problem = sample::weighted_ridge();
+        let resolved = spec.on_instance(&problem);
+        resolved.components().remove(0).terms.local_steps
+    }
+
+    fn counted_in_epochs(epochs: f64, batch_per_client: Vec<u64>) -> Spec {
+        let mut settings = fedavg::Settings::new(0.1, 1);
+        settings.own.common.local_steps = None;
+        settings.own.common.local_epochs = Some(epochs);
+        settings.own.own.batch_per_client = batch_per_client;
+        Spec::FedAvg(settings)
+    }
+
+    #[test]
+    fn epochs_are_local_steps_rounded_up() {
+        assert_eq!(steps(1.0, Vec::new()), [2, 4, 6, 8]);
+        assert_eq!(steps(0.5, Vec::new()), [1, 2, 3, 4]);
+        assert_eq!(steps(0.3, Vec::new()), [1, 2, 2, 3]);
+        assert_eq!(steps(0.01, Vec::new()), [1]);
+        assert_eq!(steps(3.0, vec![1, 4]), [6, 3, 18, 6]);
+        let mut work = Work { local_epochs: Some(0.07), ..Work::default() };
+        work.set_steps_of_epochs(&[100.0, 200.0], &[1]);
+        assert_eq!(work.steps_of_epochs, [7, 14], "0.07 · 100 is above 7 by a rounding");
+    }
+
+    #[test]
+    fn runs_in_epochs_are_those_of_the_steps_that_they_come_to() {
+        let problem = sample::weighted_ridge();
+        let start = vec![0.5; 3];
+        let from = Conditions { seed: 5, replicate: 0, start: &start, rounds: 5, copy: 0 };
+        let mut written = fedavg::Settings::new(0.1, 1);
+        written.own.common = Work { steps_per_client: vec![2, 4, 6, 8], ..Work::default() };
+        let written = Spec::FedAvg(written);
+        let mut runs = [counted_in_epochs(1.0, Vec::new()), written]
+            .map(|spec| Instance::launch(&problem, &spec, &from));
+        for _ in 0..5 {
+            runs.iter_mut().for_each(|run| run.round());
+            assert_eq!(runs[0].estimate(), runs[1].estimate());
+            assert_eq!(runs[0].cost(), runs[1].cost());
+        }
+    }
+
+    #[test]
+    fn one_statement_of_local_work_is_allowed() {
+        let both = Work { local_epochs: Some(1.0), ..Work::equal(2) };
+        let fault = both.faults().remove(0);
+        assert_eq!(fault.key, "local-epochs");
+        assert!(fault.message.contains("`local-steps` exclude each other"), "{}", fault.message);
+        let none = Work { local_epochs: Some(0.0), ..Work::default() };
+        assert_eq!(none.faults().remove(0).key, "local-epochs");
+        assert!(Work { local_epochs: Some(0.5), ..Work::default() }.faults().is_empty());
+    }
 }

@@ -21,7 +21,6 @@ use super::rows::{Aligned, Rows, Table};
 use super::simd::{BaseLanes, InstructionSet, Simd, Strips, in_lanes};
 use super::strips::with_strip;
 use super::vectors::{axpy, dot};
-use crate::rng::Stream;
 pub use rows::Tangent;
 use rows::{InRegisters, InStrips, MOST, RowForm, RowUpdate, StepRows, copy_row};
 
@@ -149,15 +148,16 @@ impl RecordTables {
         }
     }
 
-    /// The definition of an oracle call: `field` ← λθ + B⁻¹ Σ e x over B = `batch` records of the client, drawn with
-    /// replacement, with e the error of the record x at θ. Each takes one draw of `rng`. θ and `field` have d numbers.
+    /// The definition of an oracle call: `field` ← λθ + B⁻¹ Σ e x over B = `batch` records of the client, whose numbers
+    /// in its set `next_record` returns one by one, with e the error of the record x at θ. θ and `field` have d
+    /// numbers.
     #[inline(always)]
     pub fn field(
         &self,
         client: usize,
         theta: &[f64],
         batch: usize,
-        rng: &mut Stream,
+        mut next_record: impl FnMut() -> usize,
         field: &mut [f64],
     ) {
         let d = theta.len();
@@ -166,7 +166,7 @@ impl RecordTables {
             *field = self.l2 * theta;
         }
         for _ in 0..batch {
-            let record = rng.index(self.records(set));
+            let record = next_record();
             let row = &self.row(set, record)[..d];
             let error = self.error(set, record, dot(theta, row));
             axpy(error / batch as f64, row, field);
@@ -459,6 +459,7 @@ impl HeldRecords {
 mod tests {
     use super::super::cohort::testing::{assert_paths, plain_steps, thetas_of_runs};
     use super::*;
+    use crate::rng::Stream;
 
     /// Three sets of random records, with what `link` returns for their numbers of records.
     fn tables(d: usize, link: &mut dyn FnMut(&[usize]) -> Link, scale: f64) -> RecordTables {
@@ -494,7 +495,8 @@ mod tests {
             [(1, 0), (1, 33), (2, 70), (3, 1), (4, 10), (5, 33), (6, 1), (7, 200), (13, 64)]
         {
             let define = plain_steps(d, |client, theta, rng, field| {
-                tables.field(client, theta, 1, rng, field);
+                let set = client % tables.sets();
+                tables.field(client, theta, 1, || rng.index(tables.records(set)), field);
             });
             let fused = |path, cohort: Cohort<'_, ()>| {
                 if let Some(cohort) = tables.advance_on(path, cohort, None) {

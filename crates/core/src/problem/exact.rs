@@ -26,6 +26,7 @@ impl Facts for Exact {
         fn mean_smoothness(&self, client: usize) -> Option<f64>;
         fn third_derivative(&self, client: usize) -> Option<f64>;
         fn linear(&self) -> bool;
+        fn calls_of_epoch(&self, client: usize) -> Option<f64>;
         fn suboptimality(&self, theta: &[f64]) -> Option<f64>;
         fn loss(&self, theta: &[f64], of: RecordsOf) -> Option<f64>;
         fn accuracy(&self, theta: &[f64], of: RecordsOf) -> Option<f64>;

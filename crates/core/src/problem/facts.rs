@@ -111,6 +111,12 @@ pub trait Facts: Send + Sync {
     fn batch(&self) -> u64 {
         1
     }
+    /// The number of oracle calls of a client that use as many records as it holds, one epoch: n_c/B of n_c records
+    /// and batches of B. Not whole where draws are with replacement and B does not divide n_c. `None` if the problem is
+    /// not one of records.
+    fn calls_of_epoch(&self, _client: usize) -> Option<f64> {
+        None
+    }
     /// E (F_c(θ; Z) − F̄_c(θ))(F_c(θ'; Z) − F̄_c(θ'))ᵀ, d × d, of the field
     /// linearised at θ* for each draw (a linear field is its own linearisation): a linear
     /// map of `s` = E (e, 1)(e', 1)ᵀ, (d+1) × (d+1), with e = θ − θ*

@@ -6,7 +6,8 @@ use super::arrays::{DataFile, Files};
 use super::cost::{ProblemCost, RecordCost, RecordCounts, estimate_features};
 use super::dataset::{ClientRecords, Dataset};
 use super::fault::{Fault, Faults};
-use super::records::{RecordLoss, RecordProblem};
+use super::form::{OracleForm, Visitor};
+use super::records::{RecordLoss, RecordProblem, Sampling};
 use super::settings::OnRecords;
 use crate::kernel::axpy;
 use crate::kernel::records::{Link, RecordTables};
@@ -25,10 +26,14 @@ pub struct Settings {
     #[serde(default)]
     #[schemars(range(min = 0.0), example = 0.1)]
     pub l2: f64,
-    /// B, the number of records drawn with replacement for each gradient; 1 or more.
+    /// B, the number of records drawn for each gradient; 1 or more.
     #[serde(default = "crate::problem::defaults::one")]
     #[schemars(range(min = 1), example = 1)]
     pub batch: usize,
+    /// How the records of a gradient are drawn.
+    #[serde(default, skip_serializing_if = "crate::problem::defaults::is_default")]
+    #[schemars(example = Sampling::Reshuffled, extend("default" = "with-replacement"))]
+    pub sampling: Sampling,
 }
 
 impl super::settings::Settings for Settings {
@@ -94,6 +99,18 @@ impl super::settings::Settings for Settings {
             }
             Ok(RecordTables::new(d, self.l2, Link::Linear { targets }, &rows))
         })
+    }
+
+    /// Builds the instance and calls the visitor with it, in this form of its oracle, which draws records as `sampling`
+    /// says.
+    fn visit<V: Visitor>(
+        &self,
+        seed: u64,
+        files: &dyn Files,
+        form: OracleForm,
+        visitor: V,
+    ) -> Result<V::Out, Fault> {
+        self.sampling.visit(self.build(seed, files)?, form, visitor)
     }
 }
 

@@ -52,7 +52,7 @@ pub use form::{OracleForm, Visitor};
 pub use groups::group_clients;
 pub use minimise::{MOST_REFINED, Minimiser, OptimumSearch};
 pub use oracle::{Problem, RecordSizes, mean_of_calls};
-pub use records::{InstanceInputs, RecordProblem};
+pub use records::{InstanceInputs, RecordProblem, Reshuffled, Sampling};
 pub use settings::{OnRecords, RecordMetrics, Settings};
 pub use size::{InstanceSize, MemoryPart};
 pub use spec::Spec;

@@ -45,6 +45,7 @@ impl<P: Problem> Facts for Twin<P> {
         fn noise_map(&self, client: usize, s: &Matrix) -> Option<Matrix>;
         fn independent(&self) -> bool;
         fn batch(&self) -> u64;
+        fn calls_of_epoch(&self, client: usize) -> Option<f64>;
     });
 
     fn local_optimum(&self, client: usize) -> &[f64] {

@@ -193,6 +193,10 @@ impl Checked<'_> {
         if self.run.exact && facts.linear() {
             return Ok(self.convexity()? >= 0.0);
         }
+        // The statements that need this are about draws that are independent too (RR A1).
+        if !facts.independent() && !self.run.exact {
+            return Err("draws are not independent");
+        }
         match facts.draw_smoothness() {
             DrawSmoothness::AtMost(_) => Ok(true),
             DrawSmoothness::Unbounded => Ok(false),

@@ -118,7 +118,7 @@ impl Theory<'_> {
             None if facts.linear() => facts,
             None => return None,
         };
-        let components = predict::stationary_components(&prepared.cell.identity)?;
+        let components = predict::stationary_components(&prepared.cell.identity, facts)?;
         let alone = [Component { weight: 1.0, ..components[place].clone() }];
         let exact = ExactMoments::new(twin, &alone).ok()?;
         self.refused.permit(prepared, Computation::Closure, || {

@@ -85,6 +85,11 @@ impl Theory<'_> {
             _ => return None,
         };
         let facts: &dyn Facts = &*scenario.instance;
+        // Bounds are about independent draws or draws along Markov chains. Where records are drawn without replacement
+        // in an epoch, they are neither.
+        if !facts.independent() && facts.positions(0).is_none() {
+            return None;
+        }
         let constants = self.constants(prepared)?;
         Some(find(&PublishedRun {
             facts,

@@ -43,7 +43,7 @@ fn radii_of_instance(
         return cycle?.radii().ok_or_else(unsettled);
     }
     let components =
-        predict::stationary_components(&prepared.cell.identity).ok_or(NoMoments::Open)?;
+        predict::stationary_components(&prepared.cell.identity, facts).ok_or(NoMoments::Open)?;
     let cost = moments::effort(facts, &components, ROUNDS, 0);
     if cost.products > MOST_PRODUCTS || !cost.fits() {
         return Err(NoMoments::Costly(cost));

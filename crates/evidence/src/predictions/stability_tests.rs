@@ -120,7 +120,8 @@ fn check(prepared: &[Prepared<'_>; 1], what: &str) -> Seen {
         return at_rest
             .map_or_else(Seen::default, |at_rest| check_run_at_rest(alone, at_rest, what));
     };
-    let has_constant_rounds = predict::stationary_components(&cell.identity).is_some();
+    let has_constant_rounds =
+        predict::stationary_components(&cell.identity, &*scenario.instance).is_some();
     let known = KnownRest { alone, moments, at_rest, radii, has_constant_rounds, what };
     Seen {
         stationary: usize::from(at_rest.is_some()),

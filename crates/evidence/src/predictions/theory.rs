@@ -318,7 +318,7 @@ impl<'a> Theory<'a> {
             };
             return Some(Rc::new(predict::at_rest(prepared.cell, &cycle).ok()?));
         }
-        let components = predict::stationary_components(&prepared.cell.identity)?;
+        let components = predict::stationary_components(&prepared.cell.identity, facts)?;
         let along = predict::runs_with_trajectory_moments(&components, facts);
         let (moments, blocks) = if let Some(runs) = along {
             self.refused.permit(prepared, Computation::Stationary, || {

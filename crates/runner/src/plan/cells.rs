@@ -19,6 +19,7 @@ use crate::manifest::axis::{Choice, GridAxis};
 use crate::manifest::document::Value;
 use crate::manifest::schema::ManifestSchema;
 use crate::manifest::{Diagnostic, Manifest, Node, Oracle, Record};
+use exactfed_core::algorithm::Instance;
 use exactfed_core::algorithm::Participation::Fraction;
 use exactfed_core::{algorithm, problem};
 use sha2::{Digest, Sha256};
@@ -42,11 +43,23 @@ struct SharedParts {
     /// The number of clients of each problem on which an algorithm lets a fraction of the clients take part; `None` if
     /// it is not known.
     clients: HashMap<usize, Option<usize>>,
-    /// The algorithms of the entry that is visited, each at the number of its read. Where a fraction of the clients
-    /// takes part, there is a list for each number of clients; otherwise the key is `None`.
-    algorithms: HashMap<Option<usize>, Vec<Option<SpecParts<algorithm::Spec>>>>,
+    /// The first instance of each problem on which an algorithm counts local work in epochs; `None` if it cannot be
+    /// built.
+    instances: HashMap<usize, Option<Box<dyn Instance>>>,
+    /// The algorithms of the entry that is visited, each at the number of its read. There is a list for each number of
+    /// clients of which a fraction takes part, and for each problem whose records say how long an epoch is.
+    algorithms: HashMap<ProblemDependence, Vec<Option<SpecParts<algorithm::Spec>>>>,
     /// The other parts at each point, in which the numbers of problem and algorithm are 0, and number of rounds T.
     others: HashMap<(GridPoint, u64), OtherParts>,
+}
+
+/// What an algorithm needs to know of its problem.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+struct ProblemDependence {
+    /// The number of clients, if a fraction of them takes part and it is known.
+    clients: Option<usize>,
+    /// The number of the problem's read, if local work is counted in epochs.
+    problem: Option<usize>,
 }
 
 /// Makes the cells of a grid, one at each point that is visited. They share what they have in common.
@@ -181,23 +194,36 @@ impl CellMaker<'_> {
         reads: GridPoint,
     ) {
         let choice = &grid.choice;
-        let SharedParts { problems, clients, algorithms, others } = parts;
+        let SharedParts { problems, clients, instances, algorithms, others } = parts;
+        let spec = grid.algorithm.value(reads.algorithm);
+        let oracle = **grid.oracle.value(reads.oracle);
+        let keys = self.keys(oracle);
         let problem = problems.entry(reads.problem).or_insert_with(|| self.problem(grid, reads));
-        let clients = matches!(grid.algorithm.value(reads.algorithm).cohort(), Some(Fraction(_)))
+        let clients = matches!(spec.cohort(), Some(Fraction(_)))
             .then(|| *clients.entry(reads.problem).or_insert_with(|| self.hashes.clients(problem)))
             .flatten();
-        let algorithm = slot(algorithms.entry(clients).or_default(), reads.algorithm)
-            .get_or_insert_with(|| self.algorithm(grid, reads, clients));
+        let has_epochs = spec.local_epochs().is_some() && problem.spec.on_records().is_some();
+        let instance = has_epochs
+            .then(|| {
+                let seed = keys.instance_seed(keys.seed, 0);
+                instances
+                    .entry(reads.problem)
+                    .or_insert_with(|| self.hashes.instance(problem, seed))
+                    .as_deref()
+            })
+            .flatten();
+        let needs = ProblemDependence { clients, problem: has_epochs.then_some(reads.problem) };
+        let algorithm = slot(algorithms.entry(needs).or_default(), reads.algorithm)
+            .get_or_insert_with(|| self.algorithm(grid, reads, clients, instance));
         let start = grid.start.value(reads.start);
         let budget = grid.budget.value(reads.budget);
-        let oracle = **grid.oracle.value(reads.oracle);
         let point = CheckedPoint { problem, algorithm, start, budget, oracle, entry, choice };
         let wrong = check_cell(self.root, self.manifest, &point);
         if !wrong.is_empty() && self.faults.is_none() {
             return wrong.into_iter().for_each(|wrong| self.note(wrong));
         }
         let identity = Identity {
-            keys: self.keys(oracle),
+            keys,
             rounds: rounds_of_budget(budget, &algorithm.spec, &problem.spec, oracle),
             until: budget.until,
             record: self.record.clone(),
@@ -332,17 +358,22 @@ impl CellMaker<'_> {
     }
 
     /// Makes the algorithm at a grid point, with what is wrong with it, its canonical text and settings. Where a
-    /// fraction of the clients takes part, it becomes a number of clients, if `clients` is known. One setting follows
-    /// from others: `path-length`, the step size times the most local steps of a client, of the algorithm's first run.
+    /// fraction of the clients takes part, it becomes a number of clients, if `clients` is known. Epochs become the
+    /// numbers of local steps that they are on `instance`, which is given if there are any. One setting follows from
+    /// others: `path-length`, the step size times the most local steps of a client, of the algorithm's first run.
     fn algorithm(
         &mut self,
         grid: &Grid<'_>,
         point: GridPoint,
         clients: Option<usize>,
+        instance: Option<&dyn Instance>,
     ) -> SpecParts<algorithm::Spec> {
         let mut spec = grid.algorithm.value(point.algorithm).clone();
         if let (Some(clients), Some(cohort)) = (clients, spec.cohort()) {
             Arc::make_mut(&mut spec).set_cohort(cohort.among(clients));
+        }
+        if let Some(instance) = instance {
+            spec = Arc::new(spec.on_instance(instance).into_owned());
         }
         let (text, mut settings) = text_and_settings("algorithm", &*spec);
         // The table as a whole is another long text in nearly every cell.

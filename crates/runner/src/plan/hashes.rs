@@ -3,16 +3,30 @@
 use super::settings::SpecParts;
 use crate::data::DataFolder;
 use crate::manifest::{Diagnostic, Source};
-use exactfed_core::problem::arrays::FileSize;
-use exactfed_core::problem::{self, Fault};
+use exactfed_core::algorithm::{Boxed, Instance};
+use exactfed_core::problem::arrays::{Contents, DataFile, FileSize, Files, FilesError};
+use exactfed_core::problem::{self, Fault, OptimumSearch, OracleForm};
 use std::collections::BTreeMap;
 use std::path::Path;
+use std::sync::Arc;
 
 /// The data files of a source: those in memory, those in the folder of the manifest, and the copies that results keep.
 /// The folder is that of the name of the source, or the working directory if the name has none.
 pub fn data_folder(source: &Source) -> DataFolder {
     let base = Path::new(&source.name).parent().unwrap_or(Path::new(""));
     DataFolder::new(base, source.copies.clone(), source.tables, source.in_memory.clone())
+}
+
+/// Data files from which an instance is built without its optimum.
+struct WithoutOptimum<'a>(&'a DataFolder);
+
+impl Files for WithoutOptimum<'_> {
+    fn open(&self, file: &DataFile) -> Result<Arc<Contents>, FilesError> {
+        self.0.open(file)
+    }
+    fn optimum_search(&self) -> OptimumSearch<'_> {
+        OptimumSearch::LeftOut
+    }
 }
 
 /// Hashes and sizes of the data files, each read once.
@@ -50,6 +64,20 @@ impl Hashes {
     /// neither says it.
     pub fn clients(&self, problem: &SpecParts<problem::Spec>) -> Option<usize> {
         problem.faults.is_empty().then(|| problem.spec.clients(&self.folder)).flatten()
+    }
+
+    /// The instance of a problem with this seed, of which the optimum is not searched for; `None` if something is wrong
+    /// with it, which is reported when it is built for its runs.
+    pub fn instance(
+        &self,
+        problem: &SpecParts<problem::Spec>,
+        seed: u64,
+    ) -> Option<Box<dyn Instance>> {
+        if !problem.faults.is_empty() {
+            return None;
+        }
+        let files = WithoutOptimum(&self.folder);
+        problem.spec.build(seed, &files, OracleForm::Own, Boxed).ok()
     }
 
     /// Adds to the settings of a problem the hashes of its data files and how much they hold. Returns a fault for each

@@ -4,6 +4,7 @@ use super::budget::evaluations_per_call;
 use crate::hex::CellId;
 use crate::manifest::{InstanceMode, Oracle, Prices, Quantity, Record, Start, Until};
 use exactfed_core::federated::Cost;
+use exactfed_core::rng::{MAX_REPLICATES, Purpose, Stream};
 use exactfed_core::{algorithm, problem};
 use serde::{Serialize, Serializer};
 use std::ops::Deref;
@@ -12,6 +13,11 @@ use std::sync::Arc;
 /// The version of the numbers that cells compute. It enters every cell's id, and rises when a release changes what a
 /// cell computes, so that earlier results are not taken for its results.
 pub const NUMERICS: u32 = 2;
+
+/// The number of the first replicate of fresh runs, and of the first of their instances if there are several. Fresh
+/// runs are those of the settings that were selected among candidates. Candidates have the numbers below it, so that
+/// fresh runs share no draws with the runs by which they were selected.
+pub const FRESH: u64 = MAX_REPLICATES / 2;
 
 /// What determines a cell's numbers. It derefs to what nearly all cells of a plan share.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -72,6 +78,23 @@ impl Deref for Identity {
 
     fn deref(&self) -> &RunKeys {
         &self.keys
+    }
+}
+
+impl RunKeys {
+    /// The seed that the instance of this number of a cell has, derived from `seed`. If that is the manifest's `seed`,
+    /// it is the seed by which the instance is built; if it is `noise-seed`, it is that of the noise of runs on the
+    /// instance.
+    pub fn instance_seed(&self, seed: u64, number: u64) -> u64 {
+        let number = if self.fresh { number + FRESH } else { number };
+        // Instances of single runs and further instances are drawn from different copies of the stream.
+        let copy = match self.instance {
+            InstanceMode::PerReplicate => 1,
+            // The first of several instances is that of the manifest's seed.
+            InstanceMode::Fixed if self.instances == 1 || number == 0 => return seed,
+            InstanceMode::Fixed => 2,
+        };
+        Stream::new(seed, Purpose::SharedInstance, copy, number, 0).bits()
     }
 }
 

@@ -39,7 +39,7 @@ pub use cell::{Cell, SharedByCells};
 pub use costs::{NEEDS_OPTIMUM, unrecorded};
 pub use figures::figure_ids;
 pub use frontier::FRONTIER_FIGURES;
-pub use identity::{Identity, NUMERICS, RunKeys};
+pub use identity::{FRESH, Identity, NUMERICS, RunKeys};
 pub use kinds::{CommonKeys, EvidenceKinds, KindKeys, KindTable, TableKind, UNREAD};
 pub use phase::phase_problem;
 pub use places::{Checker, place_of};

@@ -245,6 +245,13 @@ fn fault_for_clients(point: &CheckedPoint<'_>) -> Option<Fault> {
     let problem = point.problem;
     let algorithm = point.algorithm;
     let sound = problem.faults.is_empty() && algorithm.faults.is_empty();
+    if sound && algorithm.spec.local_epochs().is_some() && problem.spec.on_records().is_none() {
+        let kind = problem.spec.kind();
+        let message = format!(
+            "counts passes over the records of a client, and `{kind}` is not a problem of records: write `local-steps`"
+        );
+        return Some(Fault::new("local-epochs", message));
+    }
     let cohort = algorithm.spec.cohort().filter(|_| sound);
     if let Some(message) = cohort.and_then(Participation::fault) {
         return Some(Fault::new("cohort", message));

@@ -18,7 +18,7 @@ pub(super) fn runs_along_trajectories(
     facts: &dyn Facts,
 ) -> Option<Vec<(f64, LocalRuns)>> {
     let mut all = Vec::new();
-    for component in identity.algorithm.components() {
+    for component in identity.algorithm.on_instance(facts).components() {
         let alone = [Component { weight: 1.0, ..component.clone() }];
         let run = local_runs(&alone, facts.clients())?;
         if !markov::are_closed(facts, &run) || !markov::limit_effort(facts, &run).fits() {
@@ -58,7 +58,7 @@ pub(super) fn fixed_point(cell: &Cell, instance: &dyn Instance) -> Option<Vec<f6
     if !closed && (!listed || !deterministic) {
         return None;
     }
-    let components = identity.algorithm.components();
+    let components = identity.algorithm.on_instance(facts).components();
     let steps = components.iter().map(|component| component.terms.most_steps());
     if closed && !linear::limit_effort(facts, steps.max().unwrap_or(1)).fits() {
         return None;

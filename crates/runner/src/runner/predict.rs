@@ -40,10 +40,10 @@ fn burn_in(identity: &Identity) -> Option<u64> {
     }
 }
 
-/// The runs that the estimate of a built-in algorithm combines; `None` for a custom algorithm, of whose rounds its
+/// The runs that the estimate of a built-in algorithm combines on an instance; `None` for a custom algorithm, of whose rounds its
 /// terms say nothing.
-fn known_components(identity: &Identity) -> Option<Vec<Component>> {
-    let components = identity.algorithm.components();
+fn known_components(identity: &Identity, facts: &dyn Facts) -> Option<Vec<Component>> {
+    let components = identity.algorithm.on_instance(facts).components();
     if components.iter().any(|run| matches!(run.terms.variates, Variates::Unknown(_))) {
         None
     } else {
@@ -51,11 +51,11 @@ fn known_components(identity: &Identity) -> Option<Vec<Component>> {
     }
 }
 
-/// The runs that the estimate of a cell combines, where its distribution settles at the end of rounds, as predictions
+/// The runs that the estimate of a cell combines on an instance, where its distribution settles at the end of rounds, as predictions
 /// of stationarity need; an average over rounds is not taken into account. `None` if rounds end after a fixed number
 /// of steps under random communication, step sizes fall, or nothing is known of the rounds.
-pub fn stationary_components(identity: &Identity) -> Option<Vec<Component>> {
-    let components = known_components(identity)?;
+pub fn stationary_components(identity: &Identity, facts: &dyn Facts) -> Option<Vec<Component>> {
+    let components = known_components(identity, facts)?;
     let has_decay = components[0].terms.decay.is_some();
     if has_decay || fixed_steps(identity).is_some() { None } else { Some(components) }
 }
@@ -175,7 +175,7 @@ fn find_convergence(cell: &Cell, scenario: &Scenario) -> bool {
         let runs = runs_along_trajectories(identity, facts).unwrap_or_default();
         return !runs.is_empty() && runs.iter().all(|(_, run)| markov::means_converge(facts, run));
     }
-    let Some(components) = known_components(identity) else { return false };
+    let Some(components) = known_components(identity, facts) else { return false };
     if components[0].terms.decay.is_some() {
         // Step sizes fall below every limit of stability.
         return true;
@@ -314,7 +314,7 @@ pub fn check_exact_moments(prepared: &Prepared<'_>) -> Result<(), NoMoments> {
         );
         return check_effort(one, prepared);
     }
-    let components = known_components(identity).ok_or(NoMoments::Open)?;
+    let components = known_components(identity, facts).ok_or(NoMoments::Open)?;
     let along = runs_with_trajectory_moments(&components, facts);
     if along.is_none() {
         independent_moments(facts, &components)?;
@@ -354,7 +354,7 @@ pub fn coupled_moments(cell: &Cell, scenario: &Scenario) -> Option<Vec<f64>> {
     if fixed_steps(identity).is_some() || burn_in(identity).is_some() {
         return None;
     }
-    let components = known_components(identity)?;
+    let components = known_components(identity, facts)?;
     ExactMoments::new(facts, &components).ok()?.coupled(start, &recorded).ok()
 }
 
@@ -373,7 +373,7 @@ pub fn exact_moments(cell: &Cell, scenario: &Scenario) -> Result<Vec<Moments>, N
             moments_of_program(program, scenario)?.at_rounds(start, &recorded, burn_in(identity));
         return found.map_err(NoMoments::Unknown);
     }
-    let components = known_components(identity).ok_or(NoMoments::Open)?;
+    let components = known_components(identity, facts).ok_or(NoMoments::Open)?;
     if let Some(runs) = runs_with_trajectory_moments(&components, facts) {
         let exact = TrajectoryMoments::new(facts, &runs).ok_or(NoMoments::Open)?;
         return Ok(exact.at_rounds(start, &recorded, burn_in(identity)));

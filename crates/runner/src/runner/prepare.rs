@@ -3,7 +3,7 @@
 use super::fixed_point::fixed_point;
 use crate::files::sha256;
 use crate::manifest::{self, Metric, Oracle, Start, TimeAverage};
-use crate::plan::{Cell, Identity, Plan, RunKeys};
+use crate::plan::{Cell, FRESH, Identity, Plan, RunKeys};
 use crate::quantity::MeasuredOn;
 use exactfed_core::algorithm::{Boxed, Instance};
 use exactfed_core::problem::arrays::{Contents, DataFile, Files, FilesError};
@@ -129,26 +129,6 @@ struct BuiltInstance {
     optimum_search: Duration,
 }
 
-/// The number of the first replicate of fresh runs, and of the first of their instances if there are several. Fresh
-/// runs are those of the settings that were selected among candidates. Candidates have the numbers below it, so that
-/// fresh runs share no draws with the runs by which they were selected.
-pub const FRESH: u64 = MAX_REPLICATES / 2;
-
-/// The seed that the instance of this number of a cell has, derived from `seed`. If that is the manifest's `seed`, it
-/// is the seed by which the instance is built; if it is `noise-seed`, it is that of the noise of runs on the instance.
-fn seed_of_instance(identity: &Identity, seed: u64, number: u64) -> u64 {
-    let RunKeys { instance, instances, fresh, .. } = &*identity.keys;
-    let number = if *fresh { number + FRESH } else { number };
-    // Instances of single runs and further instances are drawn from different copies of the stream.
-    let copy = match instance {
-        manifest::InstanceMode::PerReplicate => 1,
-        // The first of several instances is that of the manifest's seed.
-        manifest::InstanceMode::Fixed if *instances == 1 || number == 0 => return seed,
-        manifest::InstanceMode::Fixed => 2,
-    };
-    Stream::new(seed, Purpose::SharedInstance, copy, number, 0).bits()
-}
-
 /// The seed and the number of the replicate that name the streams of a run: the noise, not the instance. On each of
 /// several instances the seed is that of the instance, or what it would be if `noise-seed` were the manifest's seed.
 /// The replicates on an instance are numbered from 0, and from [`FRESH`] if the runs are fresh.
@@ -158,7 +138,7 @@ pub fn stream_names(identity: &Identity, run: u64) -> (u64, u64) {
     match identity.instance {
         manifest::InstanceMode::PerReplicate => (seed, first + run),
         manifest::InstanceMode::Fixed => {
-            let seed = seed_of_instance(identity, seed, identity.instance_of(run));
+            let seed = identity.instance_seed(seed, identity.instance_of(run));
             (seed, first + run % identity.replicates)
         }
     }
@@ -213,7 +193,7 @@ impl Shared {
         let numbers = 0..identity.built_instances();
         let has_optimum = identity.record.optimum;
         numbers.map(move |number| {
-            let seed = seed_of_instance(identity, identity.seed, number);
+            let seed = identity.instance_seed(identity.seed, number);
             InstanceKey { problem: problem.clone(), seed, form, has_optimum }
         })
     }

@@ -5,7 +5,6 @@ use crate::kernel::padding::padded;
 use crate::kernel::product::product;
 use crate::kernel::rows::{Aligned, Rows};
 use crate::kernel::vectors::axpy;
-use crate::rng::Stream;
 
 /// The most classes that a problem may have: the stack has room for the factors of a record with this many classes.
 pub const MOST_CLASSES: usize = 100;
@@ -105,21 +104,21 @@ impl ClassTables {
     }
 
     /// The definition of an oracle call: writes λθ plus the mean of the gradients of the loss on B = `batch` records of
-    /// a set, drawn with replacement, to `field`, K rows of d numbers.
+    /// a set, whose numbers in the set `next_record` returns one by one, to `field`, K rows of d numbers.
     #[inline(always)]
     pub fn field(
         &self,
         set: usize,
         theta: &[f64],
         batch: usize,
-        rng: &mut Stream,
+        mut next_record: impl FnMut() -> usize,
         field: &mut [f64],
     ) {
         for (field, theta) in field.iter_mut().zip(theta) {
             *field = self.l2 * theta;
         }
         for _ in 0..batch {
-            let record = rng.index(self.labels(set).len());
+            let record = next_record();
             let row = self.rows(set).row(record);
             let mut room = [0.0; MOST_CLASSES];
             let factors = &mut room[..self.classes];

@@ -36,7 +36,8 @@ fn every_path_gives_the_bits_of_the_definition() {
         for (clients, steps, batch) in [(1, 0, 1), (4, 20, 1), (3, 1, 1), (2, 7, 3), (3, 2, 32)] {
             let tables = tables(d, classes, clients, scale / (1.0 + 0.1 * d as f64));
             let define = plain_steps(d * classes, |client, theta, rng, field| {
-                tables.field(client, theta, batch, rng, field);
+                let records = tables.labels(client).len();
+                tables.field(client, theta, batch, || rng.index(records), field);
             });
             let steps = |client: usize| steps + client as u64 % 2;
             let what = format!("K {classes}, batch {batch}");
@@ -64,7 +65,9 @@ fn extended_steps_have_the_bits_of_the_definition_on_every_path() {
                     for _ in 0..local.steps {
                         mean_of_calls(local.batch, &mut field, &mut one, |out| {
                             let rng = &mut *local.draws.rng;
-                            tables.field(local.client, local.theta, batch, rng, out);
+                            let records = tables.labels(local.client).len();
+                            let next_record = || rng.index(records);
+                            tables.field(local.client, local.theta, batch, next_record, out);
                         });
                         proximal.add_to(local.theta, &mut field);
                         descend(local.theta, &field, local.correction, local.step);

@@ -26,7 +26,6 @@ use crate::kernel::cohort::{Cohort, Local, Proximal};
 use crate::kernel::exp::{sigmoid, sigmoids};
 use crate::kernel::simd::{BaseLanes, prefetch_all};
 use crate::kernel::vectors::{axpy, descend};
-use crate::rng::Stream;
 use std::mem::size_of_val;
 
 /// The parameters of the logistic loss of records, sparse or dense.
@@ -90,16 +89,23 @@ impl SparseRecords {
         KnownScales { pull: self.loss.l2 + weight, last: None }
     }
 
-    /// The definition of an oracle call: `field` ← λθ − B⁻¹ Σ s x over B records of the client, drawn with replacement,
-    /// with s = σ(m − xᵀθ).
-    pub fn field(&self, client: usize, theta: &[f64], rng: &mut Stream, field: &mut [f64]) {
-        let LogisticLoss { l2, margin, batch } = self.loss;
+    /// The definition of an oracle call: `field` ← λθ − B⁻¹ Σ s x over B = `batch` records of the client, whose numbers
+    /// in its set `next_record` returns one by one, with s = σ(m − xᵀθ).
+    pub fn field(
+        &self,
+        client: usize,
+        theta: &[f64],
+        batch: usize,
+        mut next_record: impl FnMut() -> usize,
+        field: &mut [f64],
+    ) {
+        let LogisticLoss { l2, margin, .. } = self.loss;
         let set = &self.sets[client];
         for (field, theta) in field.iter_mut().zip(theta) {
             *field = l2 * theta;
         }
         for _ in 0..batch {
-            let row = set.row(rng.index(set.len()));
+            let row = set.row(next_record());
             row.add_to(-sigmoid(margin - row.dot(theta)) / batch as f64, field);
         }
     }
@@ -177,7 +183,9 @@ impl SparseRecords {
         for _ in 0..local.steps {
             field.fill(0.0);
             for _ in 0..local.batch {
-                self.field(local.client, local.theta, local.draws.rng, &mut one);
+                let records = self.sets[local.client].len();
+                let next_record = || local.draws.rng.index(records);
+                self.field(local.client, local.theta, self.loss.batch, next_record, &mut one);
                 axpy(1.0 / local.batch as f64, &one, &mut field);
             }
             if proximal.weight != 0.0 {
@@ -343,6 +351,7 @@ mod tests {
     use super::super::scales::SMALLEST;
     use super::*;
     use crate::kernel::cohort::testing::thetas;
+    use crate::rng::Stream;
 
     /// Sets of random rows, three in ten of whose numbers are not 0: 3 + 2 c rows of client c.
     fn sets(d: usize, clients: usize) -> Vec<SparseRows> {

@@ -2,7 +2,9 @@
 
 use super::*;
 use crate::problem::arrays::{Column, Contents};
-use crate::problem::{Facts, RecordsOf, Settings as _, check, least_squares, logistic, softmax};
+use crate::problem::{
+    Facts, RecordsOf, Sampling, Settings as _, check, least_squares, logistic, softmax,
+};
 use crate::rng::Stream;
 use crate::sample::{self, Fixed, distance};
 
@@ -47,11 +49,17 @@ fn said(dataset: &Dataset, file: Contents) -> String {
 }
 
 fn logistic(dataset: Dataset) -> logistic::dataset::Settings {
-    logistic::dataset::Settings { dataset, l2: 0.1, margin: 0.0, batch: 1 }
+    logistic::dataset::Settings {
+        dataset,
+        l2: 0.1,
+        margin: 0.0,
+        batch: 1,
+        sampling: Sampling::default(),
+    }
 }
 
 fn squares(dataset: Dataset) -> least_squares::Settings {
-    least_squares::Settings { dataset, l2: 0.1, batch: 1 }
+    least_squares::Settings { dataset, l2: 0.1, batch: 1, sampling: Sampling::default() }
 }
 
 #[test]

@@ -8,6 +8,7 @@ use crate::problem::cost::{ProblemCost, RecordCost, RecordCounts, estimate_featu
 use crate::problem::dataset::{ClientRecords, Dataset, FeatureForms};
 use crate::problem::fault::{Fault, Faults};
 use crate::problem::form::{OracleForm, Visitor};
+use crate::problem::records::Sampling;
 use crate::problem::settings::OnRecords;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -27,10 +28,14 @@ pub struct Settings {
     #[serde(default)]
     #[schemars(example = 0.0)]
     pub margin: f64,
-    /// B, the number of records drawn with replacement for each gradient; 1 or more.
+    /// B, the number of records drawn for each gradient; 1 or more.
     #[serde(default = "crate::problem::defaults::one")]
     #[schemars(range(min = 1), example = 1)]
     pub batch: usize,
+    /// How the records of a gradient are drawn.
+    #[serde(default, skip_serializing_if = "crate::problem::defaults::is_default")]
+    #[schemars(example = Sampling::Reshuffled, extend("default" = "with-replacement"))]
+    pub sampling: Sampling,
 }
 
 impl crate::problem::settings::Settings for Settings {
@@ -83,8 +88,11 @@ impl crate::problem::settings::Settings for Settings {
     ) -> Result<V::Out, Fault> {
         let loaded = self.dataset.load(files, seed, FeatureForms::DenseOrSparse)?;
         match loaded.records.sparse() {
-            Some(rows) => form.visit(self.build_sparse(&loaded, rows.dim(), files)?, visitor),
-            None => form.visit(self.build_dense(&loaded, files)?, visitor),
+            Some(rows) => {
+                let problem = self.build_sparse(&loaded, rows.dim(), files)?;
+                self.sampling.visit(problem, form, visitor)
+            }
+            None => self.sampling.visit(self.build_dense(&loaded, files)?, form, visitor),
         }
     }
 }

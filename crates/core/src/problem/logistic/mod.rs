@@ -12,7 +12,8 @@ pub mod sparse;
 use super::arrays::Files;
 use super::cost::{ProblemCost, RecordCost, RecordCounts};
 use super::fault::{Fault, Faults};
-use super::records::InstanceInputs;
+use super::form::{OracleForm, Visitor};
+use super::records::{InstanceInputs, Sampling};
 use super::settings::OnRecords;
 use super::size::{InstanceSize, MemoryPart};
 use crate::rng::Stream;
@@ -47,10 +48,14 @@ pub struct Settings {
     #[serde(default)]
     #[schemars(example = 0.0)]
     pub margin: f64,
-    /// B, the number of records drawn with replacement for each gradient; 1 or more.
+    /// B, the number of records drawn for each gradient; 1 or more.
     #[serde(default = "crate::problem::defaults::one")]
     #[schemars(range(min = 1), example = 1)]
     pub batch: usize,
+    /// How the records of a gradient are drawn.
+    #[serde(default, skip_serializing_if = "crate::problem::defaults::is_default")]
+    #[schemars(example = Sampling::Reshuffled, extend("default" = "with-replacement"))]
+    pub sampling: Sampling,
 }
 
 /// The two blobs, of label ±1 and centre ±separation (1, …, 1)/√d.
@@ -193,6 +198,18 @@ impl super::settings::Settings for Settings {
             ..InstanceInputs::default()
         };
         Logistic::new(loss, records, given)
+    }
+
+    /// Builds the instance and calls the visitor with it, in this form of its oracle, which draws records as `sampling`
+    /// says.
+    fn visit<V: Visitor>(
+        &self,
+        seed: u64,
+        files: &dyn Files,
+        form: OracleForm,
+        visitor: V,
+    ) -> Result<V::Out, Fault> {
+        self.sampling.visit(self.build(seed, files)?, form, visitor)
     }
 }
 

@@ -9,7 +9,6 @@ use super::loss::Loss;
 use crate::kernel::{Cohort, InstructionSet, Rows, SparseRecords};
 use crate::linalg::Matrix;
 use crate::problem::records::{RecordLoss, RecordPlace, RecordProblem, RecordSets, SetTerm};
-use crate::rng::Stream;
 
 /// An instance of logistic regression on sparse records.
 pub type SparseLogistic = RecordProblem<Loss, SparseRecords>;
@@ -93,11 +92,16 @@ impl RecordSets for SparseRecords {
     fn hessian(&self, loss: &impl RecordLoss<Self>, set: usize, at: &[f64]) -> Matrix {
         self.mean_hessian(loss, &[SetTerm { set, share: 1.0, at: at.to_vec() }])
     }
-    /// Writes an oracle call of a client. The batch is the one of the loss that the records were stored with, which is
-    /// the instance's: the argument is not read.
     #[inline(always)]
-    fn field(&self, client: usize, theta: &[f64], _: usize, rng: &mut Stream, out: &mut [f64]) {
-        self.field(client, theta, rng, out);
+    fn field(
+        &self,
+        client: usize,
+        theta: &[f64],
+        batch: usize,
+        next_record: impl FnMut() -> usize,
+        out: &mut [f64],
+    ) {
+        self.field(client, theta, batch, next_record, out);
     }
     /// field ← field + f x of a record, where `factors` gets the product xᵀ(θ − θ*) as a slice of one number and
     /// replaces it by f.

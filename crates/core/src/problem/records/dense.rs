@@ -12,7 +12,6 @@ use crate::kernel::records::RecordTables;
 use crate::kernel::{Cohort, InstructionSet, Rows, axpy, dot, fold_sum, products};
 use crate::linalg::Matrix;
 use crate::problem::minimise::MOST_REFINED;
-use crate::rng::Stream;
 
 impl RecordSets for RecordTables {
     fn sets(&self) -> usize {
@@ -98,8 +97,15 @@ impl RecordSets for RecordTables {
         (second - dot(&mean, &mean)) / loss.batch() as f64
     }
     #[inline(always)]
-    fn field(&self, client: usize, theta: &[f64], batch: usize, rng: &mut Stream, out: &mut [f64]) {
-        self.field(client, theta, batch, rng, out);
+    fn field(
+        &self,
+        client: usize,
+        theta: &[f64],
+        batch: usize,
+        next_record: impl FnMut() -> usize,
+        out: &mut [f64],
+    ) {
+        self.field(client, theta, batch, next_record, out);
     }
     /// field ← field + f x of a record, where `factors` gets the product xᵀ(θ − θ*) as a slice of one number and
     /// replaces it by f.

@@ -179,6 +179,45 @@ impl<L: RecordLoss<S>, S: RecordSets> RecordProblem<L, S> {
         Some(sets)
     }
 
+    /// The number of records that a client holds.
+    pub(super) fn records_of(&self, client: usize) -> usize {
+        self.records.records(self.set_of(client))
+    }
+
+    /// Writes λθ plus the mean of the fields δ ⊗ x of `batch` records of a client, linearised at θ*, to `field`.
+    /// `next_record` is called once for each of them, and returns its number in the client's set. An affine field is
+    /// its own linearisation.
+    #[inline(always)]
+    pub(super) fn linearised_field(
+        &self,
+        client: usize,
+        theta: &[f64],
+        batch: usize,
+        mut next_record: impl FnMut() -> usize,
+        field: &mut [f64],
+    ) {
+        if self.linear() {
+            return self.records.field(client, theta, batch, next_record, field);
+        }
+        let set = self.set_of(client);
+        let l2 = self.loss.l2();
+        let at = self.at_optimum(set);
+        let points = [theta, self.optimum()];
+        field.iter_mut().zip(theta).for_each(|(field, theta)| *field = l2 * theta);
+        for _ in 0..batch {
+            let place = RecordPlace { set, record: next_record() };
+            self.records.add_linearised(
+                place,
+                points,
+                |v: &mut [f64]| {
+                    self.loss.linearised(&self.records, place, at, v);
+                    v.iter_mut().for_each(|v| *v /= batch as f64);
+                },
+                field,
+            );
+        }
+    }
+
     /// Takes the local steps of [`Problem::advance`] by the kernel of the storage on this instruction set, on which no
     /// bit depends, or by the oracle where it has no kernel for them.
     pub fn advance_on(&self, path: InstructionSet, cohort: Cohort<'_, ()>) {
@@ -348,6 +387,11 @@ impl<L: RecordLoss<S>, S: RecordSets> Facts for RecordProblem<L, S> {
     fn batch(&self) -> u64 {
         self.loss.batch() as u64
     }
+    /// n_c/B, with n_c the records that the client holds: draws are with replacement, so that an epoch need not be a
+    /// whole number of calls.
+    fn calls_of_epoch(&self, client: usize) -> Option<f64> {
+        Some(self.records_of(client) as f64 / self.loss.batch() as f64)
+    }
     fn loss(&self, theta: &[f64], of: RecordsOf) -> Option<f64> {
         self.mean_over(of, |records, set| Some(self.loss.losses(records, set, theta)))
     }
@@ -390,35 +434,18 @@ impl<L: RecordLoss<S>, S: RecordSets> Problem for RecordProblem<L, S> {
 
     #[inline(always)]
     fn oracle(&self, client: usize, draws: &mut Draws<()>, theta: &[f64], field: &mut [f64]) {
-        self.records.field(client, theta, self.loss.batch(), draws.rng, field);
+        let records = self.records_of(client);
+        let batch = self.loss.batch();
+        self.records.field(client, theta, batch, || draws.rng.index(records), field);
     }
 
     /// Draws a batch of records, those that the oracle would draw from this stream, and writes λθ plus the mean of
     /// their fields δ ⊗ x, linearised at θ*.
     #[inline(always)]
     fn linearised(&self, client: usize, draws: &mut Draws<()>, theta: &[f64], field: &mut [f64]) {
-        if self.linear() {
-            return self.oracle(client, draws, theta, field);
-        }
-        let set = self.set_of(client);
-        let l2 = self.loss.l2();
+        let records = self.records_of(client);
         let batch = self.loss.batch();
-        let at = self.at_optimum(set);
-        let points = [theta, self.optimum()];
-        field.iter_mut().zip(theta).for_each(|(field, theta)| *field = l2 * theta);
-        for _ in 0..batch {
-            let record = draws.rng.index(self.records.records(set));
-            let place = RecordPlace { set, record };
-            self.records.add_linearised(
-                place,
-                points,
-                |v: &mut [f64]| {
-                    self.loss.linearised(&self.records, place, at, v);
-                    v.iter_mut().for_each(|v| *v /= batch as f64);
-                },
-                field,
-            );
-        }
+        self.linearised_field(client, theta, batch, || draws.rng.index(records), field);
     }
 
     fn advance(&self, cohort: Cohort<'_, ()>) {

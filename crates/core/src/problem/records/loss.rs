@@ -5,7 +5,6 @@ use crate::kernel::{Cohort, InstructionSet, Rows, SparseRecords, dot};
 use crate::linalg::{Dd, Matrix};
 use crate::problem::affine::Affine;
 use crate::problem::minimise::MOST_FACTORED;
-use crate::rng::Stream;
 
 /// A set in a weighted mean over sets, at a point θ.
 pub struct SetTerm {
@@ -156,9 +155,16 @@ pub trait RecordSets: Send + Sync + Sized + 'static {
         second.plus(-1.0, &mean).scaled(1.0 / loss.batch() as f64)
     }
 
-    /// Writes an oracle call of a client to `out`: the mean gradient of `batch` records that are drawn from
-    /// its set with replacement, with the penalty.
-    fn field(&self, client: usize, theta: &[f64], batch: usize, rng: &mut Stream, out: &mut [f64]);
+    /// Writes an oracle call of a client to `out`: the mean gradient of `batch` records, 1 or more, with the penalty.
+    /// `next_record` is called once for each of them, and returns its number in the client's set.
+    fn field(
+        &self,
+        client: usize,
+        theta: &[f64],
+        batch: usize,
+        next_record: impl FnMut() -> usize,
+        out: &mut [f64],
+    );
     /// field ← field + f ⊗ x for a record. `factors` is called with the K products of the record with
     /// θ − θ*, and replaces them by f; `points` are θ and θ*.
     fn add_linearised(

@@ -1,5 +1,6 @@
 //! Problems whose losses are means over records: f_c(θ) = E ℓ(θ; record) + λ/2 ‖θ‖² over the
-//! records that client c holds. The oracle draws a batch of records with replacement.
+//! records that client c holds. The oracle draws a batch of records with replacement, or passes over
+//! the records in an order that is shuffled for every epoch ([`Reshuffled`]).
 //!
 //! A loss depends on θ through the products of a record x with K rows of θ (K is 1 but for
 //! softmax regression). So a problem is a pair: a [`RecordLoss`] is a function of the products of
@@ -15,8 +16,10 @@ mod instance;
 mod loss;
 mod mean_loss;
 mod optimum_bound;
+mod reshuffled;
 mod search;
 
 pub use instance::RecordProblem;
 pub use loss::{RecordLoss, RecordPlace, RecordSets, SetTerm};
+pub use reshuffled::{Reshuffled, Sampling};
 pub use search::InstanceInputs;

@@ -6,6 +6,8 @@ use crate::problem::arrays::{DataFile, Files};
 use crate::problem::cost::{CLASSES, ProblemCost, RecordCost, RecordCounts, estimate_features};
 use crate::problem::dataset::{Dataset, FeatureForms};
 use crate::problem::fault::{Fault, Faults};
+use crate::problem::form::{OracleForm, Visitor};
+use crate::problem::records::Sampling;
 use crate::problem::settings::OnRecords;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -22,10 +24,14 @@ pub struct Settings {
     /// λ, the weight of the penalty λ/2 ‖θ‖², above 0.
     #[schemars(extend("exclusiveMinimum" = 0.0), example = 0.1)]
     pub l2: f64,
-    /// B, the number of records drawn with replacement for each gradient; 1 or more.
+    /// B, the number of records drawn for each gradient; 1 or more.
     #[serde(default = "crate::problem::defaults::one")]
     #[schemars(range(min = 1), example = 1)]
     pub batch: usize,
+    /// How the records of a gradient are drawn.
+    #[serde(default, skip_serializing_if = "crate::problem::defaults::is_default")]
+    #[schemars(example = Sampling::Reshuffled, extend("default" = "with-replacement"))]
+    pub sampling: Sampling,
 }
 
 impl crate::problem::settings::Settings for Settings {
@@ -71,5 +77,17 @@ impl crate::problem::settings::Settings for Settings {
             }
             Ok(ClassTables::new(records.dimension(), classes, self.l2, &stored))
         })
+    }
+
+    /// Builds the instance and calls the visitor with it, in this form of its oracle, which draws records as `sampling`
+    /// says.
+    fn visit<V: Visitor>(
+        &self,
+        seed: u64,
+        files: &dyn Files,
+        form: OracleForm,
+        visitor: V,
+    ) -> Result<V::Out, Fault> {
+        self.sampling.visit(self.build(seed, files)?, form, visitor)
     }
 }

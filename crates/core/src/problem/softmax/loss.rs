@@ -9,7 +9,6 @@ use crate::kernel::softmax::{ClassTables, MOST_CLASSES};
 use crate::kernel::{Cohort, InstructionSet, Rows, axpy, difference, dot, fold_sum};
 use crate::linalg::{DD_EPSILON, DD_EXP_ERROR, Dd, Matrix};
 use crate::problem::records::{RecordLoss, RecordPlace, RecordProblem, RecordSets, SetTerm};
-use crate::rng::Stream;
 
 /// An instance of softmax regression, on dense records.
 pub type Softmax = RecordProblem<SoftmaxLoss, ClassTables>;
@@ -334,8 +333,15 @@ impl RecordSets for ClassTables {
         second.plus(-1.0, &mean).scaled(1.0 / loss.batch() as f64)
     }
     #[inline(always)]
-    fn field(&self, client: usize, theta: &[f64], batch: usize, rng: &mut Stream, out: &mut [f64]) {
-        self.field(client, theta, batch, rng, out);
+    fn field(
+        &self,
+        client: usize,
+        theta: &[f64],
+        batch: usize,
+        next_record: impl FnMut() -> usize,
+        out: &mut [f64],
+    ) {
+        self.field(client, theta, batch, next_record, out);
     }
     /// field ← field + f ⊗ x of a record, where `make_factors` gets the K products (Θ − Θ*)x and replaces them by f.
     fn add_linearised(

@@ -22,7 +22,8 @@ use crate::problem::arrays::Files;
 use crate::problem::cost::{ProblemCost, RecordCost, RecordCounts};
 use crate::problem::dataset::ClientWeights;
 use crate::problem::fault::{Fault, Faults};
-use crate::problem::records::InstanceInputs;
+use crate::problem::form::{OracleForm, Visitor};
+use crate::problem::records::{InstanceInputs, Sampling};
 use crate::problem::settings::OnRecords;
 use crate::problem::size::{InstanceSize, MemoryPart};
 use crate::rng::Stream;
@@ -69,10 +70,14 @@ pub struct Settings {
     /// λ, the weight of the penalty λ/2 ‖θ‖², above 0; also of the intercepts.
     #[schemars(extend("exclusiveMinimum" = 0.0), example = 0.01)]
     pub l2: f64,
-    /// B, the number of records drawn with replacement for each gradient; 1 or more.
+    /// B, the number of records drawn for each gradient; 1 or more.
     #[serde(default = "crate::problem::defaults::one")]
     #[schemars(range(min = 1), example = 1)]
     pub batch: usize,
+    /// How the records of a gradient are drawn.
+    #[serde(default, skip_serializing_if = "crate::problem::defaults::is_default")]
+    #[schemars(example = Sampling::Reshuffled, extend("default" = "with-replacement"))]
+    pub sampling: Sampling,
 }
 
 /// The default d, that of the paper.
@@ -173,6 +178,18 @@ impl crate::problem::settings::Settings for Settings {
             ..InstanceInputs::default()
         };
         Softmax::new(loss, tables, given)
+    }
+
+    /// Builds the instance and calls the visitor with it, in this form of its oracle, which draws records as `sampling`
+    /// says.
+    fn visit<V: Visitor>(
+        &self,
+        seed: u64,
+        files: &dyn Files,
+        form: OracleForm,
+        visitor: V,
+    ) -> Result<V::Out, Fault> {
+        self.sampling.visit(self.build(seed, files)?, form, visitor)
     }
 }
 

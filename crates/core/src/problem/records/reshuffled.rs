@@ -1,0 +1,265 @@
+//! Random reshuffling: a client passes over its records in an order that is shuffled anew for every epoch.
+//!
+//! An *epoch* of a client with n records takes ⌈n/B⌉ oracle calls. Each of them is the mean over the next B records of
+//! the order, and the last one is the mean over those that are left, which may be fewer. So an epoch uses every record
+//! once. Then the client draws another order. Epochs go on over rounds: where a round ends inside of an epoch, the next
+//! round begins with the next records.
+
+use super::instance::RecordProblem;
+use super::loss::{RecordLoss, RecordSets};
+use crate::kernel::Draws;
+use crate::linalg::Matrix;
+use crate::problem::facts::{DrawSmoothness, Facts, RecordsOf, forward_facts};
+use crate::problem::fault::Fault;
+use crate::problem::form::{OracleForm, Visitor};
+use crate::problem::oracle::Problem;
+use crate::rng::Stream;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// How a client draws the records of its gradients.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Sampling {
+    /// With replacement: each record of a batch is drawn from all records of the client.
+    #[default]
+    WithReplacement,
+    /// Without replacement in an epoch: the client passes over its records in a random order, B at
+    /// a time, and draws another order when all are used. The last batch of an epoch has the
+    /// records that are left, and counts as B gradients like the others.
+    Reshuffled,
+}
+
+impl Sampling {
+    /// Calls the visitor with this form of an instance whose oracle draws records in this way, and returns what the
+    /// visitor returns.
+    ///
+    /// # Errors
+    /// As [`OracleForm::visit`].
+    pub fn visit<L: RecordLoss<S>, S: RecordSets, V: Visitor>(
+        self,
+        problem: RecordProblem<L, S>,
+        form: OracleForm,
+        visitor: V,
+    ) -> Result<V::Out, Fault> {
+        match self {
+            Self::WithReplacement => form.visit(problem, visitor),
+            Self::Reshuffled => form.visit(Reshuffled(problem), visitor),
+        }
+    }
+}
+
+/// A problem of records whose clients draw without replacement in an epoch. Its steps are a loop over the oracle.
+pub struct Reshuffled<L, S>(pub RecordProblem<L, S>);
+
+/// A client's place in an epoch.
+#[derive(Debug, Default)]
+pub struct Epoch {
+    /// The numbers of the client's records in the order of the epoch; empty before the first one.
+    order: Vec<usize>,
+    /// How many of them are used.
+    used: usize,
+}
+
+impl Epoch {
+    /// The numbers of the records of the next batch: the next `batch` ones of the order, or those that are left. If none
+    /// are, an order of the `records` records of the client is drawn first, each with equal probability.
+    fn next_batch(&mut self, records: usize, batch: usize, rng: &mut Stream) -> &[usize] {
+        if self.used == self.order.len() {
+            self.order = rng.distinct(records, records);
+            self.used = 0;
+        }
+        let begin = self.used;
+        self.used = self.order.len().min(begin.saturating_add(batch));
+        &self.order[begin..self.used]
+    }
+}
+
+/// The facts are those of the problem with replacement as far as they are about single draws: in an epoch each batch
+/// is distributed as a batch of distinct records, and batches are not independent.
+impl<L: RecordLoss<S>, S: RecordSets> Facts for Reshuffled<L, S> {
+    forward_facts!(self.0, {
+        fn local_optimum(&self, client: usize) -> &[f64];
+        fn mean_field(&self, client: usize, theta: &[f64], field: &mut [f64]);
+        fn noise_covariance(&self, client: usize) -> Matrix;
+        fn noise_trace(&self, client: usize) -> f64;
+        fn curvature(&self, client: usize, m: &Matrix) -> Option<Vec<f64>>;
+        fn convexity(&self) -> Option<f64>;
+        fn mean_smoothness(&self, client: usize) -> Option<f64>;
+        fn third_derivative(&self, client: usize) -> Option<f64>;
+        fn draw_smoothness(&self) -> DrawSmoothness;
+        fn linear(&self) -> bool;
+        fn batch(&self) -> u64;
+        fn suboptimality(&self, theta: &[f64]) -> Option<f64>;
+        fn loss(&self, theta: &[f64], of: RecordsOf) -> Option<f64>;
+        fn accuracy(&self, theta: &[f64], of: RecordsOf) -> Option<f64>;
+    });
+
+    /// False: what is left of an epoch depends on what was drawn before.
+    fn independent(&self) -> bool {
+        false
+    }
+    /// ⌈n_c/B⌉, the oracle calls that use every record of the client once.
+    fn calls_of_epoch(&self, client: usize) -> Option<f64> {
+        self.0.calls_of_epoch(client).map(libm::ceil)
+    }
+}
+
+impl<L: RecordLoss<S>, S: RecordSets> Problem for Reshuffled<L, S> {
+    type State = Epoch;
+
+    fn oracle(&self, client: usize, draws: &mut Draws<Epoch>, theta: &[f64], field: &mut [f64]) {
+        let all = self.0.records_of(client);
+        let batch = draws.state.next_batch(all, self.0.loss.batch(), draws.rng);
+        let mut records = batch.iter().copied();
+        // As many records are asked for as there are.
+        let next_record = || records.next().unwrap_or_default();
+        self.0.records.field(client, theta, batch.len(), next_record, field);
+    }
+
+    fn linearised(
+        &self,
+        client: usize,
+        draws: &mut Draws<Epoch>,
+        theta: &[f64],
+        field: &mut [f64],
+    ) {
+        let all = self.0.records_of(client);
+        let batch = draws.state.next_batch(all, self.0.loss.batch(), draws.rng);
+        let mut records = batch.iter().copied();
+        let next_record = || records.next().unwrap_or_default();
+        self.0.linearised_field(client, theta, batch.len(), next_record, field);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::federated::{Run, Terms};
+    use crate::kernel::dot;
+    use crate::kernel::records::RecordTables;
+    use crate::problem::least_squares::RidgeLoss;
+    use crate::rng::Purpose;
+    use crate::sample;
+
+    /// Ridge regression of four clients with 4, 8, 12 and 16 records, in batches of this size.
+    fn ridge(batch: usize) -> Reshuffled<RidgeLoss, RecordTables> {
+        let (settings, files) = sample::weighted_ridge_settings();
+        let settings = crate::problem::least_squares::Settings { batch, ..settings };
+        Reshuffled(crate::problem::Settings::build(&settings, 1, &files).unwrap())
+    }
+
+    #[test]
+    fn an_epoch_uses_every_record_once_and_its_last_batch_has_the_rest() {
+        let mut rng = Stream::shared_instance(5);
+        let mut again = rng.clone();
+        let mut epoch = Epoch::default();
+        let mut orders = Vec::new();
+        for _ in 0..3 {
+            let mut order = Vec::new();
+            for size in [3, 3, 1] {
+                let batch = epoch.next_batch(7, 3, &mut rng);
+                assert_eq!(batch.len(), size);
+                order.extend_from_slice(batch);
+            }
+            assert_eq!(order, again.distinct(7, 7), "the order is the stream's permutation");
+            let mut sorted = order.clone();
+            sorted.sort_unstable();
+            assert_eq!(sorted, [0, 1, 2, 3, 4, 5, 6]);
+            orders.push(order);
+        }
+        assert!(orders[0] != orders[1] && orders[1] != orders[2], "{orders:?}");
+    }
+
+    /// FedAvg with 3 local steps, so that rounds end inside of epochs, equals plain loops over the permutations.
+    #[test]
+    fn rounds_pass_over_permutations_of_the_records() {
+        let problem = ridge(3);
+        let start = [0.5, -1.0, 0.25];
+        let gamma = 0.05;
+        let run = sample::run(&problem, &Terms::fedavg(gamma, 3), &start, 4, 2);
+        let tables = &problem.0.records;
+        let l2 = problem.0.loss.l2();
+        let mut orders: Vec<Vec<usize>> = vec![Vec::new(); 4];
+        let mut streams: Vec<Stream> =
+            (0..4).map(|c| Stream::new(5, Purpose::Client, 0, 2, c)).collect();
+        let mut theta = start.to_vec();
+        for _ in 0..4 {
+            let mut mean = vec![0.0; 3];
+            for client in 0..4 {
+                let n = tables.records(client);
+                let mut own = theta.clone();
+                for _ in 0..3 {
+                    if orders[client].is_empty() {
+                        orders[client] = streams[client].distinct(n, n);
+                    }
+                    let size = orders[client].len().min(3);
+                    let batch: Vec<usize> = orders[client].drain(..size).collect();
+                    let mut gradient: Vec<f64> = own.iter().map(|x| l2 * x).collect();
+                    for record in batch {
+                        let x = tables.row(client, record);
+                        // At a product of 0 the error is minus the target.
+                        let error = dot(x, &own) + tables.error(client, record, 0.0);
+                        gradient.iter_mut().zip(x).for_each(|(g, x)| *g += error * x / size as f64);
+                    }
+                    own.iter_mut().zip(&gradient).for_each(|(own, g)| *own -= gamma * g);
+                }
+                let share = problem.share(client);
+                mean.iter_mut().zip(&own).for_each(|(mean, own)| *mean += share * own);
+            }
+            theta = mean;
+        }
+        assert!(sample::distance(run.estimate(), &theta) < 1e-13, "{theta:?}");
+        assert!(sample::distance(&theta, &start) > 0.1);
+    }
+
+    /// A step of mini-batch SGD on as many gradients as a client has records is one of gradient descent, whatever the
+    /// order is, and so is a call with B = n.
+    #[test]
+    fn all_records_together_are_the_full_gradient() {
+        let start = [0.5, -1.0, 0.25];
+        let theta = |problem: &Reshuffled<RidgeLoss, RecordTables>, batches: Vec<u64>| {
+            let terms = Terms { batches, ..Terms::fedavg(0.1, 1) };
+            sample::run(problem, &terms, &start, 1, 0).estimate().to_vec()
+        };
+        let single = ridge(1);
+        let mut descent = start.to_vec();
+        for client in 0..4 {
+            let mut field = vec![0.0; 3];
+            single.mean_field(client, &start, &mut field);
+            crate::kernel::axpy(-0.1 * single.share(client), &field, &mut descent);
+        }
+        for found in [theta(&single, vec![4, 8, 12, 16]), theta(&ridge(16), vec![1])] {
+            assert!(sample::distance(&found, &descent) < 1e-14, "{found:?} {descent:?}");
+        }
+    }
+
+    #[test]
+    fn draws_depend_on_each_other_and_epochs_are_whole_calls() {
+        let problem = ridge(3);
+        assert!(!problem.independent() && problem.0.independent());
+        assert_eq!(problem.noise_map(0, &Matrix::identity(4)), None);
+        let calls: Vec<f64> = (0..4).filter_map(|c| problem.calls_of_epoch(c)).collect();
+        assert_eq!(calls, [2.0, 3.0, 4.0, 6.0]);
+        assert_eq!(problem.0.calls_of_epoch(1), Some(8.0 / 3.0));
+    }
+
+    /// At θ* a linearised field is the field, of the same batches.
+    #[test]
+    fn linearised_fields_have_the_batches_of_fields() {
+        let problem = Reshuffled(sample::weighted_logistic());
+        let star = problem.optimum().to_vec();
+        let mut field = vec![0.0; 3];
+        let mut linearised = vec![0.0; 3];
+        let mut streams = [Stream::shared_instance(3), Stream::shared_instance(3)];
+        let mut epochs = [Epoch::default(), Epoch::default()];
+        let [rng, other_rng] = &mut streams;
+        let [state, other_state] = &mut epochs;
+        for _ in 0..20 {
+            problem.oracle(2, &mut Draws { rng, state }, &star, &mut field);
+            let mut draws = Draws { rng: other_rng, state: other_state };
+            problem.linearised(2, &mut draws, &star, &mut linearised);
+            assert!(sample::distance(&field, &linearised) < 1e-14);
+        }
+    }
+}

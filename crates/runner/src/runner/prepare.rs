@@ -3,14 +3,13 @@
 use super::fixed_point::fixed_point;
 use crate::files::sha256;
 use crate::manifest::{self, Metric, Oracle, Start, TimeAverage};
-use crate::plan::{Cell, FRESH, Identity, Plan, RunKeys};
+use crate::plan::{Cell, FRESH, Identity, Plan};
 use crate::quantity::MeasuredOn;
 use exactfed_core::algorithm::{Boxed, Instance};
 use exactfed_core::problem::arrays::{Contents, DataFile, Files, FilesError};
 use exactfed_core::problem::{
     Fault, MOST_DIMENSIONS, Minimiser, OptimumSearch, OracleForm, RecordsOf,
 };
-use exactfed_core::rng::{MAX_REPLICATES, Purpose, Stream};
 use exactfed_core::round_program::Traced;
 use rayon::prelude::*;
 use std::collections::HashMap;

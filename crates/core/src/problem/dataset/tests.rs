@@ -374,7 +374,12 @@ fn metrics_of_clients_and_classes_are_means_over_their_records() {
         let files = Fixed(table());
         let loaded = dataset.load(&files, 4, FeatureForms::Dense).unwrap();
         let problem = logistic(dataset.clone()).build(4, &files).unwrap();
-        let softmax = softmax::dataset::Settings { dataset, l2: 0.1, batch: 1 };
+        let softmax = softmax::dataset::Settings {
+            dataset,
+            l2: 0.1,
+            batch: 1,
+            sampling: Sampling::default(),
+        };
         let softmax = softmax.build(4, &files).unwrap();
         let test = loaded.test.as_ref().unwrap();
         for (of, part) in [(RecordsOf::Clients, &loaded.records), (RecordsOf::Test, test)] {

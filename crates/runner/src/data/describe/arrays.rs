@@ -22,9 +22,7 @@ pub fn records_of_arrays<'a>(
 ) -> Result<FileRecords<'a>, RecordsError> {
     let group = match &clients {
         RecordClients::Column { name, .. } => match arrays.get(name) {
-            Some(array) => {
-                Some(array.column().map_err(|error| RecordsError::array(name, error))?)
-            }
+            Some(array) => Some(array.column().map_err(|error| RecordsError::array(name, error))?),
             None => None,
         },
         RecordClients::Parts(_) => None,

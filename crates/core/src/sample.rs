@@ -2,6 +2,7 @@
 
 use crate::algorithm::Component;
 use crate::algorithm::richardson_romberg::{Base, Coupling, Extrapolate, RichardsonRomberg};
+use crate::client_sampling::ParticipationScheme;
 use crate::federated::{
     Clock, Conditions, Cost, Decay, Federated, Learning, Run, Schedule, Terms, Variates,
 };
@@ -294,6 +295,7 @@ pub fn program(masks: Vec<Mask>, more: Vec<Operation>, next: Expression) -> Prog
     let round = Round {
         state: vec![Level::Server],
         cohort: None,
+        participation: ParticipationScheme::Normalised,
         masks,
         operations,
         next: vec![next.clone()],
@@ -328,6 +330,7 @@ pub fn romberg(local_steps: u64, extrapolate: Extrapolate) -> RichardsonRomberg 
         extrapolate,
         points: 2,
         cohort: None,
+        participation: ParticipationScheme::Normalised,
         over: Base::Fedavg,
         coupling: Coupling::Common,
     }

@@ -5,6 +5,7 @@ use super::info::{Family, LOCAL, MEAN, RoundFormula};
 use super::{
     AlgorithmKind, Component, Participation, WithWork, Work, has_cohort, has_work, numbers,
 };
+use crate::client_sampling::ParticipationScheme;
 use crate::federated::Terms;
 use crate::problem::Fault;
 use schemars::JsonSchema;
@@ -21,11 +22,16 @@ pub struct FedAvg {
     #[serde(default, skip_serializing_if = "super::are_single")]
     #[schemars(example = super::EXAMPLE_BATCHES, extend("default" = [1]))]
     pub batch_per_client: Vec<u64>,
-    /// L, the number of clients drawn without replacement in each round, or a fraction of all N
+    /// L, the number of clients drawn in each round, or a fraction of all N
     /// above 0 and below 1, which stands for the number nearest to it, at least 1; all by default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(extend("exclusiveMinimum" = 0.0), example = 5)]
     pub cohort: Option<Participation>,
+    /// How the L clients are drawn and weighed, which matters where clients have unequal shares; only
+    /// with `cohort`.
+    #[serde(default, skip_serializing_if = "crate::problem::is_default")]
+    #[schemars(extend("default" = "normalised"), example = &"rescaled")]
+    pub participation: ParticipationScheme,
     /// γ_g, above 0: the server moves this fraction of the way to the clients' mean.
     #[serde(default = "crate::problem::unit", skip_serializing_if = "crate::problem::is_unit")]
     #[schemars(extend("exclusiveMinimum" = 0.0, "default" = 1.0), example = 1.0)]
@@ -35,7 +41,12 @@ pub struct FedAvg {
 impl Settings {
     /// FedAvg with this step size γ and H local steps of every client, and defaults for all else.
     pub fn new(step_size: f64, local_steps: u64) -> Self {
-        let own = FedAvg { batch_per_client: Vec::new(), cohort: None, server_step: 1.0 };
+        let own = FedAvg {
+            batch_per_client: Vec::new(),
+            cohort: None,
+            participation: ParticipationScheme::Normalised,
+            server_step: 1.0,
+        };
         Self::plain(step_size, WithWork { common: Work::equal(local_steps), own })
     }
 }
@@ -57,6 +68,7 @@ impl AlgorithmKind for WithWork<FedAvg> {
         vec![Component::one(self.common.terms(Terms {
             batches: numbers(None, &self.batch_per_client),
             cohort: self.cohort.map(Participation::number),
+            participation: self.participation,
             server_step: self.server_step,
             ..Terms::fedavg(step_size, 1)
         }))]

@@ -4,6 +4,7 @@
 
 use super::info::{Family, MEAN, PULLED, RoundFormula};
 use super::{AlgorithmKind, Component, Participation, has_cohort};
+use crate::client_sampling::ParticipationScheme;
 use crate::federated::Terms;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -18,11 +19,16 @@ pub struct FedProx {
     /// μ, 0 or more: the weight of the proximal term.
     #[schemars(range(min = 0.0), example = 1.0)]
     pub proximal: f64,
-    /// L, the number of clients drawn without replacement in each round, or a fraction of all N
+    /// L, the number of clients drawn in each round, or a fraction of all N
     /// above 0 and below 1, which stands for the number nearest to it, at least 1; all by default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(extend("exclusiveMinimum" = 0.0), example = 5)]
     pub cohort: Option<Participation>,
+    /// How the L clients are drawn and weighed, which matters where clients have unequal shares; only
+    /// with `cohort`.
+    #[serde(default, skip_serializing_if = "crate::problem::is_default")]
+    #[schemars(extend("default" = "normalised"), example = &"rescaled")]
+    pub participation: ParticipationScheme,
 }
 
 impl AlgorithmKind for FedProx {
@@ -45,6 +51,7 @@ impl AlgorithmKind for FedProx {
         vec![Component::one(Terms {
             proximal: self.proximal,
             cohort: self.cohort.map(Participation::number),
+            participation: self.participation,
             ..Terms::fedavg(step_size, self.local_steps)
         })]
     }

@@ -6,6 +6,7 @@
 
 use super::info::{Family, RoundFormula};
 use super::{AlgorithmKind, Component, Participation, has_cohort};
+use crate::client_sampling::ParticipationScheme;
 use crate::federated::Terms;
 use crate::sources::StatedAlgorithm;
 use schemars::JsonSchema;
@@ -21,11 +22,16 @@ pub struct MinibatchSgd {
     #[serde(default = "one")]
     #[schemars(range(min = 1), example = 10)]
     pub batch: u64,
-    /// L, the number of clients drawn without replacement in each round, or a fraction of all N
+    /// L, the number of clients drawn in each round, or a fraction of all N
     /// above 0 and below 1, which stands for the number nearest to it, at least 1; all by default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(extend("exclusiveMinimum" = 0.0), example = 5)]
     pub cohort: Option<Participation>,
+    /// How the L clients are drawn and weighed, which matters where clients have unequal shares; only
+    /// with `cohort`.
+    #[serde(default, skip_serializing_if = "crate::problem::is_default")]
+    #[schemars(extend("default" = "normalised"), example = &"rescaled")]
+    pub participation: ParticipationScheme,
 }
 
 fn one() -> u64 {
@@ -66,6 +72,7 @@ impl AlgorithmKind for MinibatchSgd {
         vec![Component::one(Terms {
             batches: vec![self.batch],
             cohort: self.cohort.map(Participation::number),
+            participation: self.participation,
             ..Terms::fedavg(step_size, 1)
         })]
     }

@@ -446,6 +446,14 @@ impl Spec {
         components.iter().find_map(|run| run.terms.check_for(clients).into_iter().next())
     }
 
+    /// What is wrong with the settings for clients with these shares, N numbers; `None` if nothing is, as where shares are
+    /// equal, for which no argument stands.
+    pub fn check_for_shares(&self, shares: Option<&[f64]>) -> Option<Fault> {
+        let shares = shares?;
+        let components = self.components();
+        components.iter().find_map(|run| run.terms.check_for_shares(shares).into_iter().next())
+    }
+
     /// A run of the algorithm, before its first round. Of a custom algorithm without code
     /// ([`Self::kind_without_code`]) it stays at θ_0, and [`Run::failure`] says why.
     pub fn launch<'p, P: Problem>(&self, problem: &'p P, from: &Conditions) -> Box<dyn Run + 'p> {

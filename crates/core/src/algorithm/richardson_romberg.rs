@@ -4,6 +4,7 @@
 
 use super::info::{Family, RoundFormula};
 use super::{AlgorithmKind, Component, Participation, has_cohort};
+use crate::client_sampling::ParticipationScheme;
 use crate::federated::{Clock, Cost, Run, Schedule, Terms, Variates};
 use crate::problem::{Fault, Faults};
 use crate::sources::StatedAlgorithm;
@@ -31,11 +32,16 @@ pub struct RichardsonRomberg {
     #[serde(default = "two", skip_serializing_if = "is_two")]
     #[schemars(range(min = 2, max = 4), extend("default" = 2), example = 3)]
     pub points: u64,
-    /// L, the number of clients drawn without replacement in each round, or a fraction of all N
+    /// L, the number of clients drawn in each round, or a fraction of all N
     /// above 0 and below 1, which stands for the number nearest to it, at least 1; all by default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(extend("exclusiveMinimum" = 0.0), example = 5)]
     pub cohort: Option<Participation>,
+    /// How the L clients are drawn and weighed, which matters where clients have unequal shares; only
+    /// with `cohort`.
+    #[serde(default, skip_serializing_if = "crate::problem::is_default")]
+    #[schemars(extend("default" = "normalised"), example = &"rescaled")]
+    pub participation: ParticipationScheme,
     /// The algorithm that is extrapolated.
     #[serde(default, skip_serializing)]
     #[schemars(extend("default" = "fedavg"))]
@@ -136,7 +142,11 @@ impl RichardsonRomberg {
         };
         Component {
             weight,
-            terms: Terms { cohort: self.cohort.map(Participation::number), ..terms },
+            terms: Terms {
+                cohort: self.cohort.map(Participation::number),
+                participation: self.participation,
+                ..terms
+            },
             copy: 0,
         }
     }

@@ -8,6 +8,7 @@ mod single_steps;
 mod writer;
 
 use super::Component;
+use crate::client_sampling::ParticipationScheme;
 use crate::federated::{Learning, Schedule, Terms, Variates};
 use crate::round_program::{
     LocalRun, LocalRuns, LocalUpdate, PerClient, Program, ProgramError, Round, RoundPrice, Traced,
@@ -52,6 +53,10 @@ struct ComponentRuns<'a> {
     size: ProblemSize,
     /// L, the number of clients that take part in a round: N if all do.
     cohort: usize,
+    /// How they are drawn and weighed.
+    participation: ParticipationScheme,
+    /// Whether rounds depend on a draw of clients.
+    draws_clients: bool,
     /// Whether there are several runs, which share their draws.
     is_common: bool,
     /// The probability of the coin after each local step, if there is one ([`Terms::coin`]).
@@ -67,6 +72,8 @@ impl<'a> ComponentRuns<'a> {
             components,
             size,
             cohort: first.terms.cohort.unwrap_or(size.clients),
+            participation: first.terms.participation,
+            draws_clients: first.terms.draws_clients(size.clients),
             is_common: share_draws(components),
             coin: first.terms.coin(),
         }
@@ -103,7 +110,7 @@ impl<'a> ComponentRuns<'a> {
     /// [`ProgramError::AdaptiveServer`] if the moves of the server are not linear, and [`ProgramError::Open`] if
     /// programs cannot say it for any other reason.
     fn check_draws(&self) -> Result<(), ProgramError> {
-        let is_part = self.cohort < self.size.clients;
+        let is_part = self.draws_clients;
         let mut measures_variates = false;
         for Component { terms, .. } in self.components {
             if terms.server_optimiser.is_some() {
@@ -122,7 +129,7 @@ impl<'a> ComponentRuns<'a> {
         let has_uneven_measures = measures_variates && self.differ_in(|update| update.steps);
         let has_uneven_batches = self.is_common && self.differ_in(|update| update.batch);
         // Several runs must not be under a coin, nor draw a cohort each, as runs on independent draws do.
-        let have_one_cohort = self.is_common || self.cohort == self.size.clients;
+        let have_one_cohort = self.is_common || !self.draws_clients;
         let has_several = self.components.len() > 1;
         let has_open_pairs = has_several && (self.coin.is_some() || !have_one_cohort);
         if has_uneven_measures || has_uneven_batches || has_open_pairs {
@@ -197,7 +204,7 @@ pub fn local_runs(components: &[Component], clients: usize) -> Option<LocalRuns>
             Variates::Kept(Learning::OptionOne) | Variates::Fresh | Variates::Unknown(_) => false,
         };
         let is_constant = terms.schedule == Schedule::Every && terms.decay.is_none();
-        let takes_all = terms.cohort.is_none_or(|size| size >= clients);
+        let takes_all = !terms.draws_clients(clients);
         let is_plain = terms.proximal == 0.0
             && terms.progress_weights(clients, None).is_none()
             && terms.server_optimiser.is_none();

@@ -4,6 +4,7 @@
 
 use super::info::{BY_COIN, CORRECTED, Family, MEAN, RoundFormula};
 use super::{AlgorithmKind, Component, Participation, WithWork, Work, has_cohort, has_work};
+use crate::client_sampling::ParticipationScheme;
 use crate::federated::{Clock, Learning, Schedule, Terms, Variates};
 use crate::problem::Fault;
 use schemars::JsonSchema;
@@ -30,11 +31,16 @@ pub struct Scaffold {
     #[serde(default, skip_serializing_if = "crate::problem::is_default")]
     #[schemars(extend("default" = "option-two"))]
     pub variates: Learning,
-    /// L, the number of clients drawn without replacement in each round, or a fraction of all N
+    /// L, the number of clients drawn in each round, or a fraction of all N
     /// above 0 and below 1, which stands for the number nearest to it, at least 1; all by default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(extend("exclusiveMinimum" = 0.0), example = 5)]
     pub cohort: Option<Participation>,
+    /// How the L clients are drawn and weighed, which matters where clients have unequal shares; only
+    /// with `cohort`.
+    #[serde(default, skip_serializing_if = "crate::problem::is_default")]
+    #[schemars(extend("default" = "normalised"), example = &"rescaled")]
+    pub participation: ParticipationScheme,
     /// γ_g, above 0: the server moves this fraction of the way to the clients' mean.
     #[serde(default = "crate::problem::unit", skip_serializing_if = "crate::problem::is_unit")]
     #[schemars(extend("exclusiveMinimum" = 0.0, "default" = 1.0), example = 1.0)]
@@ -75,6 +81,7 @@ impl AlgorithmKind for WithWork<Scaffold> {
         vec![Component::one(self.common.terms(Terms {
             schedule,
             cohort: self.cohort.map(Participation::number),
+            participation: self.participation,
             server_step: self.server_step,
             variates: Variates::Kept(self.variates),
             ..Terms::fedavg(step_size, 1)

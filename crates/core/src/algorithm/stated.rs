@@ -28,17 +28,24 @@ mod tests {
     use crate::algorithm::richardson_romberg::{Base, Extrapolate, RichardsonRomberg};
     use crate::algorithm::scaffnew::Scaffnew;
     use crate::algorithm::{AlgorithmKind, Settings, Spec};
+    use crate::client_sampling::ParticipationScheme;
 
     #[test]
     fn every_kind_is_told_apart() {
         fn of<T: AlgorithmKind>(own: T, spec: fn(Settings<T>) -> Spec) -> StatedAlgorithm {
             spec(Settings::plain(0.1, own)).stated()
         }
-        let pulled = FedProx { local_steps: 2, proximal: 1.0, cohort: None };
+        let pulled = FedProx {
+            local_steps: 2,
+            proximal: 1.0,
+            cohort: None,
+            participation: ParticipationScheme::Normalised,
+        };
         let not_pulled = FedProx { proximal: 0.0, ..pulled.clone() };
         assert_eq!(of(pulled, Spec::FedProx), StatedAlgorithm::Other);
         assert_eq!(of(not_pulled, Spec::FedProx), StatedAlgorithm::FedAvg);
-        let batches = MinibatchSgd { batch: 2, cohort: None };
+        let batches =
+            MinibatchSgd { batch: 2, cohort: None, participation: ParticipationScheme::Normalised };
         assert_eq!(of(batches, Spec::MinibatchSgd), StatedAlgorithm::MinibatchSgd);
         let coin = Scaffnew { communication_probability: 0.1, clock: Default::default() };
         assert_eq!(of(coin, Spec::Scaffnew), StatedAlgorithm::RandomScaffold);

@@ -2,6 +2,7 @@
 
 use super::richardson_romberg::{Base, Coupling, Extrapolate, RichardsonRomberg};
 use super::*;
+use crate::client_sampling::ParticipationScheme;
 use crate::federated::Decay;
 use crate::problem::Facts;
 use crate::problem::{garnet, quadratic};
@@ -88,6 +89,7 @@ fn the_price_of_a_round_is_its_cost() {
         let own = fedavg::FedAvg {
             batch_per_client: Vec::new(),
             cohort: cohort.map(Participation::Clients),
+            participation: ParticipationScheme::Normalised,
             server_step: 1.0,
         };
         let spec = Spec::FedAvg(Settings::plain(0.05, WithWork { common: Work::equal(5), own }));
@@ -321,8 +323,20 @@ fn other_names_are_the_same_algorithms() {
     let clock = crate::federated::Clock::Communications;
     let own_keys = scaffnew::Scaffnew { communication_probability: 0.2, clock };
     let scaffnew = Settings::plain(0.1, own_keys);
-    let sgd = Settings::plain(0.1, minibatch_sgd::MinibatchSgd { batch: 1, cohort: None });
-    let not_pulled = fedprox::FedProx { local_steps: 3, proximal: 0.0, cohort: None };
+    let sgd = Settings::plain(
+        0.1,
+        minibatch_sgd::MinibatchSgd {
+            batch: 1,
+            cohort: None,
+            participation: ParticipationScheme::Normalised,
+        },
+    );
+    let not_pulled = fedprox::FedProx {
+        local_steps: 3,
+        proximal: 0.0,
+        cohort: None,
+        participation: ParticipationScheme::Normalised,
+    };
     let prox = Settings::plain(0.1, not_pulled);
     let one_step = fedavg::Settings::new(0.1, 1);
     let three_steps = fedavg::Settings::new(0.1, 3);

@@ -11,6 +11,7 @@ mod correction;
 mod cost;
 mod pool;
 mod round_clients;
+mod sampling;
 mod server_optimiser;
 mod terms;
 mod together;
@@ -23,6 +24,7 @@ pub use correction::ControlVariates;
 pub use cost::Cost;
 use pool::{AnyPool, LocalRound, Pool, advance_in_parallel};
 pub use round_clients::{LocalWork, RoundClients};
+use sampling::ClientSampler;
 use server_optimiser::ServerMoments;
 pub use server_optimiser::{SecondMoment, ServerOptimiser};
 pub use terms::{Clock, Decay, Learning, Schedule, StatedPrice, Terms, Variates, expected_steps};
@@ -119,6 +121,8 @@ pub struct Federated<'p, P: Problem> {
     weights: Option<Vec<f64>>,
     /// The moments of an adaptive server, if the terms have one.
     moments: Option<ServerMoments>,
+    /// What draws the clients of each round; `None` if all take part.
+    sampler: Option<ClientSampler>,
     coin: Coin,
     cost: Cost,
     /// The number of rounds so far, counted only where step sizes fall.
@@ -130,7 +134,8 @@ impl<'p, P: Problem> Federated<'p, P> {
     /// [`Terms::check_for`]); those of a custom algorithm, which do not say what its rounds do, are not for it.
     ///
     /// # Panics
-    /// If the start θ_0 does not have d numbers.
+    /// If the start θ_0 does not have d numbers, or clients cannot be drawn in proportion to their shares
+    /// ([`proportional_fault`](crate::client_sampling::proportional_fault)).
     pub fn new(problem: &'p P, terms: Terms, from: &Conditions) -> Self {
         let n = problem.clients();
         let d = problem.dim();
@@ -138,6 +143,7 @@ impl<'p, P: Problem> Federated<'p, P> {
         let corrected = terms.variates != Variates::None;
         let plans = StepPlans::new(&terms, n, 1.0);
         let weights = terms.progress_weights(n, problem.unequal_shares());
+        let sampler = ClientSampler::new(&terms, n, problem.unequal_shares());
         let stream = Stream::new(from.seed, Purpose::Server, from.copy, from.replicate, 0);
         let moments = terms.server_optimiser.map(|optimiser| ServerMoments::new(optimiser, d));
         let mut run = Self {
@@ -151,6 +157,7 @@ impl<'p, P: Problem> Federated<'p, P> {
             variates: corrected.then(|| ControlVariates::new(n, d, problem.unequal_shares())),
             weights,
             moments,
+            sampler,
             coin: Coin { stream, until: 0, clients_moved: false },
             cost: Cost::default(),
             decayed: 0,
@@ -208,11 +215,21 @@ impl<'p, P: Problem> Federated<'p, P> {
         variates.update_corrections();
     }
 
-    /// Puts the server at the mean of the cohort's ends, weighted by the clients' shares or, for FedNova, by what
-    /// replaces them. The weights of the cohort are divided by their sum.
+    /// The weights of the ends in the server's mean, N numbers, of which those of the participating clients are divided
+    /// by their sum: what the draw of the round makes them, or the clients' shares or, for FedNova, what replaces
+    /// these. `None` if all are equal.
+    fn mean_weights(&self) -> Option<&[f64]> {
+        match &self.sampler {
+            Some(sampler) if sampler.replaces_shares() => sampler.counts(),
+            _ => self.weights.as_deref().or(self.pool.problem.unequal_shares()),
+        }
+    }
+
+    /// Puts the server at the mean of the cohort's ends, by [`Self::mean_weights`].
     fn average(&mut self) {
-        let weights = self.weights.as_deref().or(self.pool.problem.unequal_shares());
-        pool::average(weights, &self.cohort.members, &self.ends, &mut self.theta);
+        let mut mean = std::mem::take(&mut self.theta);
+        pool::average(self.mean_weights(), &self.cohort.members, &self.ends, &mut mean);
+        self.theta = mean;
     }
 
     /// Puts the server at the mean of the cohort's ends, and lets variates learn from the ends if they do (option two:
@@ -230,15 +247,24 @@ impl<'p, P: Problem> Federated<'p, P> {
             let records = self.pool.problem.sparse_records().expect("records that have supports");
             return records.mean_on_supports(round, self.terms.proximal, &mut self.theta);
         }
+        let replaces_shares = self.sampler.as_ref().is_some_and(ClientSampler::replaces_shares);
+        if replaces_shares {
+            self.average();
+        }
         match (&mut self.variates, self.terms.variates) {
             (Some(variates), Variates::Kept(Learning::OptionTwo)) => {
                 let ends = &self.ends;
                 let lengths = &self.plans.lengths;
                 let members = &self.cohort.members;
-                let after = &mut self.theta;
-                variates.average_and_learn(members, &self.before, ends, lengths, after);
+                if replaces_shares {
+                    variates.learn(members, &self.before, ends, lengths);
+                } else {
+                    let after = &mut self.theta;
+                    variates.average_and_learn(members, &self.before, ends, lengths, after);
+                }
             }
-            _ => self.average(),
+            _ if !replaces_shares => self.average(),
+            _ => {}
         }
     }
 
@@ -257,9 +283,8 @@ impl<'p, P: Problem> Federated<'p, P> {
     /// steps of [`Self::prepare_cohort`] and calls [`Self::end_fixed_round`].
     fn begin_fixed_round(&mut self) {
         self.update_step_sizes();
-        let n = self.pool.streams.len();
-        if let Some(size) = self.terms.cohort.filter(|&size| size < n) {
-            let members = Members::new(self.coin.stream.distinct(n, size));
+        if let Some(sampler) = &mut self.sampler {
+            let members = sampler.draw(&mut self.coin.stream);
             self.cohort = Participants::new(members, &self.plans.clients);
         }
         if self.terms.variates == Variates::Fresh {
@@ -268,14 +293,16 @@ impl<'p, P: Problem> Federated<'p, P> {
     }
 
     /// The multiple of the way from θ_t to the mean of this round's clients that the server goes: γ_g, and for FedNova
-    /// times a factor of these clients' numbers of local steps; 1 by default.
+    /// times a factor of these clients' numbers of local steps, and for shares that are rescaled times the sum of their
+    /// weights; 1 by default.
     fn server_step(&self) -> f64 {
         let members = self.cohort.members.indices();
         let factor = match &self.weights {
             Some(weights) => self.terms.progress_factor(weights, members),
             None => 1.0,
         };
-        self.terms.server_step * factor
+        let weight = self.sampler.as_ref().map_or(1.0, |sampler| sampler.sum_of_weights(members));
+        self.terms.server_step * factor * weight
     }
 
     /// Moves the server from θ_t, which `self.before` has, by its step or its adaptive optimiser: `self.theta` has the

@@ -2,6 +2,7 @@
 //! is a choice of terms.
 
 use super::ServerOptimiser;
+use crate::client_sampling::{ParticipationScheme, proportional_fault};
 use crate::problem::{Fault, Faults};
 use crate::words::count;
 use serde::{Deserialize, Serialize};
@@ -23,8 +24,10 @@ pub struct Terms {
     pub batches: Vec<u64>,
     /// When clients communicate.
     pub schedule: Schedule,
-    /// L, the number of clients that are drawn without replacement in each round; `None` if all take part.
+    /// L, the number of clients that are drawn in each round; `None` if all take part.
     pub cohort: Option<usize>,
+    /// How they are drawn and weighed.
+    pub participation: ParticipationScheme,
     /// γ_g: θ_{t+1} = θ_t + γ_g (mean of the clients − θ_t), or the step of the adaptive optimiser of the server.
     pub server_step: f64,
     /// The adaptive optimiser that moves the server in place of its plain step; `None` without one.
@@ -147,6 +150,7 @@ impl Terms {
             batches: vec![1],
             schedule: Schedule::Every,
             cohort: None,
+            participation: ParticipationScheme::Normalised,
             server_step: 1.0,
             server_optimiser: None,
             variates: Variates::None,
@@ -295,7 +299,7 @@ impl Terms {
     /// client that misses a round does not have the c̄ of that round; and measured variates are
     /// known to the client that measured them alone.
     pub fn vectors_per_client(&self, clients: usize) -> u64 {
-        let all_take_part = self.cohort.is_none_or(|size| size >= clients);
+        let all_take_part = !self.draws_clients(clients);
         let steps = &self.local_steps;
         // Whether γ_k E_k is the same for all clients.
         let have_one_length = self.normalised || steps.iter().all(|e| *e == steps[0]);
@@ -331,7 +335,14 @@ impl Terms {
         self.call_factor() as f64 * most
     }
 
-    /// L/N: the part of the N clients that takes part in a round.
+    /// Whether rounds on a problem with this number of clients depend on a draw of clients, so that not all take part in
+    /// each.
+    pub fn draws_clients(&self, clients: usize) -> bool {
+        self.participation.draws_clients(self.cohort, clients)
+    }
+
+    /// L/N: the part of the N clients that takes part in a round. If clients are drawn with replacement, it is an upper
+    /// bound, since clients that are drawn twice work once.
     pub fn part_of_clients(&self, clients: usize) -> f64 {
         self.cohort.map_or(1.0, |size| size as f64 / clients as f64)
     }
@@ -392,6 +403,10 @@ impl Terms {
         require_few(&mut faults, batches_key, &self.batches);
         faults.at_least_one(batches_key, self.batches.iter().copied().min().unwrap_or(0));
         faults.at_least_one("cohort", self.cohort.unwrap_or(1) as u64);
+        let is_plain = self.participation == ParticipationScheme::Normalised;
+        faults.require(self.cohort.is_some() || is_plain, "participation", || {
+            "has a meaning with `cohort` only: without it all clients take part".into()
+        });
         let is_fedlin = self.variates == Variates::Fresh;
         faults.require(self.cohort.is_none() || !is_fedlin, "cohort", || {
             "is not supported for FedLin".into()
@@ -447,6 +462,19 @@ impl Terms {
             faults.require(list.len() <= clients, key, || {
                 format!("has {} for {}", count(list.len(), "number"), count(clients, "client"))
             });
+        }
+        faults.0
+    }
+}
+
+impl Terms {
+    /// What is wrong with the terms for clients with these unequal shares: some cannot be drawn in proportion to them.
+    pub fn check_for_shares(&self, shares: &[f64]) -> Vec<Fault> {
+        let mut faults = Faults::default();
+        let is_proportional = self.participation == ParticipationScheme::Proportional;
+        if let Some(size) = self.cohort.filter(|size| is_proportional && *size < shares.len()) {
+            let fault = proportional_fault(shares, size);
+            faults.require(fault.is_none(), "participation", || fault.unwrap_or_default());
         }
         faults.0
     }

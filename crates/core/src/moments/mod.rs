@@ -49,12 +49,13 @@ impl<'a> ExactMoments<'a> {
     ///
     /// # Errors
     /// Why second moments do not close on this problem, or are not followed for this algorithm: the field is curved,
-    /// draws depend on each other, a part of clients of unequal shares is drawn, FedNova weighs unequal shares, or no
+    /// draws depend on each other, a part of clients of unequal shares is drawn whose shares are divided by their sum, FedNova weighs unequal shares, or no
     /// program says what the rounds do, as for custom algorithms.
     pub fn new(facts: &'a dyn Facts, components: &'a [Component]) -> Result<Self, MomentsError> {
         closes(facts)?;
-        let is_part = components[0].terms.cohort.is_some_and(|size| size < facts.clients());
-        if is_part && facts.unequal_shares().is_some() {
+        let terms = &components[0].terms;
+        let is_part = terms.draws_clients(facts.clients());
+        if is_part && !terms.participation.is_unbiased() && facts.unequal_shares().is_some() {
             return Err(MomentsError::UnequalPart);
         }
         if components.iter().any(|run| weighs_unequal_shares(facts, run)) {

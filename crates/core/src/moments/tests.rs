@@ -2,6 +2,7 @@
 //! single clients. Simulation against them is in `tests/suite/moments.rs`.
 
 mod coins;
+mod participation;
 
 use super::*;
 use crate::federated::{Clock, Decay, Learning, Schedule};

@@ -46,7 +46,8 @@ pub enum ProgramError {
     /// Two rounds that follow each other do not fit together.
     #[error("a round leaves another state than the next one has")]
     OtherState,
-    /// The number of clients that are drawn is 0, or the number of all clients or more.
+    /// The number of clients that are drawn is 0, or the number of all clients or more where none is drawn twice, or a
+    /// scheme of participation is stated where none are drawn.
     #[error("a cohort is empty, or everybody")]
     CohortSize,
     /// There are too many masks, or a probability is not in [0, 1].

@@ -12,6 +12,7 @@ mod searched;
 mod sound;
 mod text;
 
+use crate::client_sampling::ParticipationScheme;
 pub use error::ProgramError;
 pub use searched::{LocalRun, LocalRuns, LocalUpdate, RoundPrice, RoundSettings, Rounds};
 use serde::{Deserialize, Serialize};
@@ -56,8 +57,11 @@ pub struct Round {
     /// The levels of the atoms of the state at its start. Before the first round it is θ_0, or
     /// nothing.
     pub state: Vec<Level>,
-    /// The number L of clients that are drawn without replacement; `None` if all take part.
+    /// The number L of clients that are drawn; `None` if all take part.
     pub cohort: Option<usize>,
+    /// How they are drawn, and which weights they have in [`Operation::Members`].
+    #[serde(default, skip_serializing_if = "crate::problem::is_default")]
+    pub participation: ParticipationScheme,
     /// The random masks that it draws.
     pub masks: Vec<Mask>,
     /// The operations of the round in their order; each makes an atom.
@@ -218,7 +222,9 @@ pub enum Operation {
         /// The weights w_k, one for each client.
         weights: Weights,
     },
-    /// The mean of the rows of the clients that take part, an atom of the server: THEORY (4.6).
+    /// Σ_k w_k row_k with the weights w_k of the round's scheme, which are 0 for clients that do not take part: an atom
+    /// of the server, THEORY (4.6), (4.11). It is the mean of the rows of the clients that take part, but for a scheme
+    /// whose weights do not sum to 1 or that draws clients several times.
     Members {
         /// One row for each client.
         rows: Expression,
@@ -429,6 +435,13 @@ mod tests {
         let beginning = with(|p| p.rounds[0].state = vec![Level::Clients]);
         assert_eq!(beginning, ProgramError::Beginning);
         assert_eq!(with(|p| p.rounds[0].cohort = Some(4)), ProgramError::CohortSize);
+        let scheme_without_draw =
+            with(|p| p.rounds[0].participation = ParticipationScheme::Rescaled);
+        assert_eq!(scheme_without_draw, ProgramError::CohortSize);
+        let mut with_replacement = good.clone();
+        with_replacement.rounds[0].cohort = Some(4);
+        with_replacement.rounds[0].participation = ParticipationScheme::WithReplacement;
+        with_replacement.check().unwrap();
         let members = Operation::Members { rows: sum([(1, 1.0)]) };
         let changed = program(vec![], vec![members], sum([(2, 1.0)]));
         assert_eq!(changed.check(), Err(ProgramError::IncompleteOperation { place: 2 }));

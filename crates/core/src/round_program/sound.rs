@@ -6,6 +6,7 @@ use super::{
     Coefficient, CoefficientNumbers, Expression, Level, Mask, Operation, PerClient, Program,
     ProgramError, Round, Weights,
 };
+use crate::client_sampling::ParticipationScheme;
 
 impl Program {
     /// Checks that the theory can follow the program: each round reads atoms that exist, lists are as long as they must
@@ -51,7 +52,14 @@ impl Program {
     /// # Errors
     /// The first thing that is wrong.
     fn check_round(&self, round: &Round) -> Result<(), ProgramError> {
-        if round.cohort.is_some_and(|size| size == 0 || size >= self.clients) {
+        let is_sound_cohort = match round.cohort {
+            Some(size) => {
+                let draws = round.participation.draws_clients(round.cohort, self.clients);
+                (1..=self.clients).contains(&size) && draws
+            }
+            None => round.participation == ParticipationScheme::Normalised,
+        };
+        if !is_sound_cohort {
             return Err(ProgramError::CohortSize);
         }
         let have_probabilities =

@@ -5,6 +5,7 @@ use super::{
     Coefficient, CoefficientNumbers, Expression, Level, Operation, PerClient, Program, Round,
     Weights,
 };
+use crate::client_sampling::ParticipationScheme;
 use crate::words::ordinal;
 use std::fmt::{self, Display, Formatter};
 
@@ -68,7 +69,10 @@ impl Round {
         let state = if names.is_empty() { "none".into() } else { names.join(", ") };
         writeln!(f, "  state: {state}")?;
         if let Some(size) = self.cohort {
-            writeln!(f, "  cohort of {size}")?;
+            match self.participation {
+                ParticipationScheme::Normalised => writeln!(f, "  cohort of {size}")?,
+                scheme => writeln!(f, "  cohort of {size}, {}", scheme.word())?,
+            }
         }
         for (place, operation) in self.operations.iter().enumerate() {
             let name = self.name(self.state.len() + place);

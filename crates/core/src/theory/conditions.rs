@@ -7,6 +7,7 @@
 //! of one draw of a client's linear field, and Ā_c its mean.
 
 use super::bounds::Constants;
+use crate::client_sampling::ParticipationScheme;
 use crate::problem::{DrawSmoothness, Facts};
 use crate::sources::{Condition, StatedAlgorithm};
 
@@ -32,6 +33,8 @@ pub struct RunConditions<'a> {
     pub normalised: bool,
     /// The number of clients that take part in each round; `None` if all do.
     pub cohort: Option<usize>,
+    /// How they are drawn and weighed.
+    pub participation: ParticipationScheme,
     /// Whether the clients do the same number of local steps or are normalised, and the server
     /// takes their mean.
     pub equal: bool,
@@ -139,7 +142,7 @@ impl Checked<'_> {
             Condition::AllClients => {
                 let facts = self.facts?;
                 run.equal
-                    && run.cohort.is_none_or(|cohort| cohort == facts.clients())
+                    && !run.participation.draws_clients(run.cohort, facts.clients())
                     && facts.unequal_shares().is_none()
             }
             // The inequalities, which `sides` has answered, and conditions that no code checks yet.
@@ -263,6 +266,7 @@ mod tests {
             exact: false,
             normalised: false,
             cohort: None,
+            participation: ParticipationScheme::Normalised,
             equal: true,
         }
     }

@@ -3,6 +3,7 @@
 //! numbered, then the operations.
 
 use super::{ProblemSize, has_variates, per_client, program_of};
+use crate::client_sampling::ParticipationScheme;
 use crate::federated::Terms;
 use crate::round_program::{
     Each, Level, Mask, Operation, PerClient, ProgramError, Round, Traced, mean, sum,
@@ -75,6 +76,7 @@ fn round_of_a_step(terms: &Terms, size: ProblemSize, probability: f64, is_first:
     Round {
         state,
         cohort: None,
+        participation: ParticipationScheme::Normalised,
         masks: vec![coin],
         operations,
         next,

@@ -4,6 +4,7 @@
 //! of the round or an operation makes. Atoms are numbered: first the state, then the operations.
 
 use super::{ComponentRuns, has_variates, per_client};
+use crate::client_sampling::ParticipationScheme;
 use crate::federated::{Learning, Terms, Variates};
 use crate::round_program::{
     Coefficient, CoefficientNumbers, Expression, Level, Operation, PerClient, Round, Weights,
@@ -111,6 +112,7 @@ impl<'a> RoundWriter<'a> {
         let ends = first_ends.filter(|_| has_recorded_ends).map(|ends| sum([(ends, 1.0)]));
         Round {
             cohort: self.is_part().then_some(self.runs.cohort),
+            participation: self.scheme(),
             state: self.state,
             masks: Vec::new(),
             operations: self.operations,
@@ -131,7 +133,8 @@ impl<'a> RoundWriter<'a> {
         let value = correction.map(|correction| correction.value);
         let ends = self.write_local_steps(number, value);
         let server = self.write_server_mean(number, ends);
-        let estimate = sum([(theta, 1.0 - server.step), (server.mean, server.step)]);
+        let kept = if self.moves_by_increments() { 1.0 } else { 1.0 - server.step };
+        let estimate = sum([(theta, kept), (server.mean, server.step)]);
         let learned = match self.terms(number).variates {
             Variates::None | Variates::Unknown(_) => None,
             Variates::Fresh => measured.map(|rows| sum([(rows, 1.0)])),
@@ -216,10 +219,16 @@ impl<'a> RoundWriter<'a> {
 
     /// Writes the mean of the ends of the clients that take part, towards which the server goes in a run. Where the
     /// server weighs the clients by their numbers of local steps (FedNova), the weights are divided by their sum, and
-    /// the server's step is multiplied by FedNova's factor. Equal weights are those of the plain mean.
+    /// the server's step is multiplied by FedNova's factor. Equal weights are those of the plain mean. Where the weights
+    /// of the participating clients do not sum to 1, it is the weighted sum of what they have moved, which the server
+    /// adds to θ_t.
     fn write_server_mean(&mut self, run: usize, ends: usize) -> ServerMove {
         let terms = self.terms(run);
-        let rows = sum([(ends, 1.0)]);
+        let rows = if self.moves_by_increments() {
+            sum([(ends, 1.0), (self.estimate_atom(run), -1.0)])
+        } else {
+            sum([(ends, 1.0)])
+        };
         let mut step = terms.server_step;
         let average = match self.runs.progress_weights(terms) {
             // Where a cohort is drawn, `ComponentRuns::check_draws` refuses FedNova's weights. A program that is
@@ -293,7 +302,18 @@ impl<'a> RoundWriter<'a> {
 
     /// Whether only a part of the clients, which is drawn in each round, takes part.
     fn is_part(&self) -> bool {
-        self.runs.cohort < self.runs.size.clients
+        self.runs.draws_clients
+    }
+
+    /// How clients are drawn and weighed; the default where none are drawn.
+    fn scheme(&self) -> ParticipationScheme {
+        if self.is_part() { self.runs.participation } else { ParticipationScheme::Normalised }
+    }
+
+    /// Whether the server adds a sum of what clients have moved, whose weights do not sum to 1, in place of going to a
+    /// mean of their ends.
+    fn moves_by_increments(&self) -> bool {
+        self.scheme() == ParticipationScheme::Rescaled
     }
 
     /// The number by which operations of different runs share their draws; `None` if the runs share none.

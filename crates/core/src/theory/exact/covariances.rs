@@ -7,7 +7,8 @@
 //!
 //! V is the covariance of a noise that each client draws on its own, 𝒩_h the noise map of h local steps, b a coin of
 //! probability s, and 1_k says whether client k is drawn, with the probability p = L/N, q = p (1 − p) and
-//! r = −q/(N − 1). S, J and Π̄ of steps under a coin are explained in [`super::coin`].
+//! r = −q/(N − 1). Other draws have q_g and r_gh for types and pairs of types ([`super::participation`]). S, J and Π̄ of
+//! steps under a coin are explained in [`super::coin`].
 //!
 //! ```text
 //! THEORY (2.6)   V = 𝒩_h(E y y'ᵀ) for local steps and gradients, from their states y and y'
@@ -17,6 +18,7 @@
 //! THEORY (4.5)   E (b − s)² v v'ᵀ = s (1 − s) E v v'ᵀ, or its diagonal if each entry has a coin of its own
 //! THEORY (4.6)   Cov( Σ_{k∈G} (1_k − p) a_k, Σ_{j∈H} (1_j − p) b_j )
 //!                = (q − r) Σ_{k∈G∩H} E a_k b_kᵀ + r E ( Σ_{k∈G} a_k ) ( Σ_{j∈H} b_j )ᵀ
+//! THEORY (4.11)  = Σ_{g∈G∩H} (q_g − r_gg) n_g E a_k b_kᵀ + Σ_{g∈G, h∈H} r_gh n_g n_h E ā_g b̄_hᵀ
 //! THEORY (4.7)   of deviations: (1 − 1/n) ( (q − r) E ā_g b̄_gᵀ + (q + r/(n − 1)) E ã_k b̃_kᵀ )
 //! ```
 
@@ -24,6 +26,7 @@ use super::form::Form;
 use super::layers;
 use super::moments::ProgramMoments;
 use super::noise::{KnownMoments, NoiseCovariance};
+use super::participation::DrawLaw;
 use super::stages::{Drawn, Law, NoiseSource, Stage};
 use crate::linalg::Matrix;
 use crate::round_program::Each;
@@ -144,10 +147,10 @@ impl ProgramMoments<'_> {
         }
     }
 
-    /// The covariance of two noises of a draw of clients without replacement, noise g of `a` and noise h of `b`. If
-    /// `a.server`, the first is Σ_k (1_k − p) a_k over all clients k, and otherwise the mean of (1_k − p) a_k over type
-    /// g; the second is made of `b` and h in this way. The covariance of means is THEORY (4.6), divided by the numbers
-    /// of clients of the types, and the covariance of a client's deviations THEORY (4.7), if both noises are of one
+    /// The covariance of two noises of a draw of clients, noise g of `a` and noise h of `b`. If `a.server`, the first is
+    /// Σ_k (m_k − E m_k) a_k over all clients k, and otherwise the mean of (1_k − E 1_k) a_k over type g; the second is
+    /// made of `b` and h in this way. The covariance of means is THEORY (4.6), or (4.11) where clients are drawn by
+    /// their shares, divided by the numbers of clients of the types, and the covariance of a client's deviations THEORY (4.7), if both noises are of one
     /// type. There are at least two clients, since a cohort is neither empty nor everybody.
     fn drawn_covariance(
         &self,
@@ -158,11 +161,8 @@ impl ProgramMoments<'_> {
         h: usize,
     ) -> NoiseCovariance {
         let types = &self.setup.types;
-        let n = self.setup.facts.clients() as f64;
-        let p = a.chance;
-        let q = p * (1.0 - p);
-        // r of two different clients.
-        let r = -q / (n - 1.0);
+        let factors = [a.factor(), b.factor()];
+        let law = &a.law;
         let d = self.setup.d;
         let mut out = Matrix::zeros(d, d * known.layers);
         let mut deviation = None;
@@ -172,6 +172,8 @@ impl ProgramMoments<'_> {
             let mean = known.second(&a.mean[k], &b.mean[k]);
             let own = known.own_second(k, &a.own[k], &b.own[k]);
             let count = types[k].count;
+            let q = law.own(factors, k);
+            let r = law.pair(factors, k, k);
             out.add((q - r) * count, &mean.plus(1.0, &own));
             if !a.server && !b.server {
                 let rest = if count > 1.0 { q + r / (count - 1.0) } else { 0.0 };
@@ -182,7 +184,19 @@ impl ProgramMoments<'_> {
         // The second term of THEORY (4.6): the sums over the clients of each noise, as means times numbers of clients.
         let (a_mean, a_count) = self.mean_of_drawn(a, g);
         let (b_mean, b_count) = self.mean_of_drawn(b, h);
-        out.add(r * a_count * b_count, &known.second(a_mean, b_mean));
+        if let DrawLaw::Uniform { .. } = **law {
+            let r = law.pair(factors, 0, 0);
+            out.add(r * a_count * b_count, &known.second(a_mean, b_mean));
+        } else {
+            for i in (0..types.len()).filter(|i| a.server || *i == g) {
+                let mut others = Form::zero(d);
+                for j in (0..types.len()).filter(|j| b.server || *j == h) {
+                    let r = law.pair(factors, i, j);
+                    others.add(&vec![r * types[i].count * types[j].count; d], &b.mean[j]);
+                }
+                out.add(1.0, &known.second(&a.mean[i], &others));
+            }
+        }
         // From sums over types to means.
         NoiseCovariance { mean: out.scaled(1.0 / (a_count * b_count)), deviation }
     }

@@ -15,12 +15,13 @@ use super::coin::{CoinPair, GeometricSteps};
 use super::error::MomentsError;
 use super::form::Form;
 use super::local::Drive;
+use super::participation::DrawLaw;
 use super::round::{COHORT, DrawsNumber, Preparation, RoundAtom, SharedSteps};
 use super::setup::Origin;
 use super::stages::{Drawn, EarlierNoise, Law, NoiseSource, Stage};
 use crate::linalg::Matrix;
 use crate::round_program::LocalUpdate;
-use crate::round_program::{Expression, Level, Mask, Operation, PerClient};
+use crate::round_program::{Expression, Level, Mask, Operation, PerClient, ProgramError};
 use std::sync::Arc;
 
 /// The drift w of a type of clients, THEORY (2.1), which is constant during local steps.
@@ -253,8 +254,8 @@ impl Preparation<'_, '_> {
         Ok(with)
     }
 
-    /// Records that the noises Σ_k (1_k − p) a_k of THEORY (4.6) come next, where a_k are these rows: one noise `of`
-    /// the server, or the means over each type of clients. Returns the number of the first of these noises. It counts
+    /// Records that the noises Σ_k (m_k − E m_k) a_k of THEORY (4.6), (4.11) come next, where a_k are these rows: one
+    /// noise `of` the server, or the means over each type of clients, with 1_k in place of m_k. Returns the number of the first of these noises. It counts
     /// them and pushes their stage itself.
     ///
     /// # Errors
@@ -268,40 +269,66 @@ impl Preparation<'_, '_> {
         self.noises += if server { 1 } else { self.setup.types.len() };
         let mean = rows.mean.clone();
         let own = rows.own.clone();
-        let chance = self.chance();
+        let law = self.draw_law()?;
         let total = self.weighted(rows, |_| 1.0);
-        self.drawn.push(Drawn { first, server, chance, mean, own, total });
+        self.drawn.push(Drawn { first, server, law, mean, own, total });
         self.stages.push(Stage::Drawn(self.drawn.clone()));
         Ok(first)
     }
 
-    /// p = L/N, the probability with which a client is drawn.
-    fn chance(&self) -> f64 {
-        let n = self.setup.facts.clients();
-        self.round.cohort.unwrap_or(n) as f64 / n as f64
+    /// The moments of the draw of the clients that take part in the round.
+    ///
+    /// # Errors
+    /// If all take part. Programs that were checked do not ask for it then ([`Program::check`]).
+    ///
+    /// [`Program::check`]: crate::round_program::Program::check
+    fn draw_law(&self) -> Result<Arc<DrawLaw>, MomentsError> {
+        self.draw_law.clone().ok_or(MomentsError::Program(ProgramError::CohortSize))
     }
 
-    /// The atom of the mean of the rows of the clients that take part: N⁻¹ Σ_k a_k and L⁻¹ times the noise
-    /// Σ_k (1_k − p) a_k of THEORY (4.6). Clients have equal shares, since cohorts of others are refused
-    /// ([`MomentsError::UnequalCohort`]).
+    /// The atom of the weighted sum Σ_k w_k a_k of the rows of the clients that take part: Σ_k π_k a_k and L⁻¹ times
+    /// the noise Σ_k (m_k − E m_k) a_k of THEORY (4.6), (4.11). Where clients are drawn with equal probabilities and
+    /// their shares are rescaled, the rows are N π_k a_k here. Clients whose shares are divided by their sum have equal
+    /// shares, since others are refused ([`MomentsError::UnequalCohort`]).
     ///
     /// # Errors
     /// If the rows depend on the draw of the cohort.
     pub fn members(&mut self, rows: &Expression) -> Result<RoundAtom, MomentsError> {
-        // An offset that all rows share does not depend on which clients are drawn.
-        let given = self.rows(rows);
-        let optimum = given.origin.of_type(0).0;
-        let rows = self.moved(given, |_| (optimum, 0.0));
-        let n = self.setup.facts.clients() as f64;
+        let facts = self.setup.facts;
+        let n = facts.clients() as f64;
         let d = self.setup.d;
-        let mut form = self.weighted(&rows, |_| 1.0 / n);
+        let law = self.draw_law()?;
+        let given = self.rows(rows);
+        let is_uniform = matches!(*law, DrawLaw::Uniform { .. });
+        let is_rescaled = is_uniform && facts.unequal_shares().is_some();
+        // An offset that all rows share does not depend on which clients are drawn, unless the sum of weights does.
+        let optimum = if is_rescaled { 0.0 } else { given.origin.of_type(0).0 };
+        let mut rows = self.moved(given, |_| (optimum, 0.0));
+        if is_rescaled {
+            for (g, t) in self.setup.types.iter().enumerate() {
+                for form in [&mut rows.mean[g], &mut rows.own[g]] {
+                    let mut weighted = Form::zero(d);
+                    weighted.add(&vec![facts.weight(t.first); d], form);
+                    *form = weighted;
+                }
+            }
+        }
+        let types = &self.setup.types;
+        let of_types: Vec<f64> = if is_uniform {
+            vec![1.0 / n; types.len()]
+        } else {
+            types.iter().map(|t| facts.share(t.first)).collect()
+        };
+        let mut form = self.weighted(&rows, |g| of_types[g]);
         let id = self.note_draw(&rows, Level::Server)?;
-        form.add(&vec![1.0 / (n * self.chance()); d], &Form::noise(id, d));
+        let size = self.round.cohort.map_or(n, |size| size as f64);
+        form.add(&vec![1.0 / (n * (size / n)); d], &Form::noise(id, d));
         Ok(self.server(form, optimum, rows.depends | COHORT))
     }
 
-    /// The atom that is the row `member` for each client of the cohort, and `other` for each other client: b_k + p a_k
-    /// and the noise (1_k − p) a_k of THEORY (4.6), (4.7), where b_k is `other` and a_k is `member` − `other`.
+    /// The atom that is the row `member` for each client of the cohort, and `other` for each other client: b_k + p_k a_k
+    /// and the noise (1_k − p_k) a_k of THEORY (4.6), (4.7), where p_k = E 1_k, b_k is `other` and a_k is `member` −
+    /// `other`.
     ///
     /// # Errors
     /// If one of the rows depends on the draw of the cohort.
@@ -315,7 +342,7 @@ impl Preparation<'_, '_> {
         // `member` with the origin of `other`, so that their difference has none.
         let mut change = self.moved(self.rows(member), |g| origin.of_type(g));
         let d = self.setup.d;
-        let chance = self.chance();
+        let law = self.draw_law()?;
         change.depends |= other.depends;
         for g in 0..change.mean.len() {
             change.mean[g].add(&vec![-1.0; d], &other.mean[g]);
@@ -324,6 +351,7 @@ impl Preparation<'_, '_> {
         let first = self.note_draw(&change, Level::Clients)?;
         let mut out = other;
         for g in 0..change.mean.len() {
+            let chance = law.chance(g);
             for (to, from) in
                 [(&mut out.mean[g], &change.mean[g]), (&mut out.own[g], &change.own[g])]
             {

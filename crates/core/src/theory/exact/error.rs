@@ -21,7 +21,10 @@ pub enum MomentsError {
     /// The program was made for another problem.
     #[error("the program is that of another number of clients or dimensions")]
     OtherSize,
-    /// The program draws some of the clients, which have unequal shares.
+    /// Clients are to be drawn in proportion to shares of which one is too large.
+    #[error("a client would be drawn with a probability above 1")]
+    ImpossibleDraw,
+    /// The program draws some of the clients, which have unequal shares, and divides their shares by their sum.
     #[error("a cohort of clients of unequal shares has no fixed mean")]
     UnequalCohort,
     /// The algorithm averages over some of the clients, which have unequal shares.

@@ -27,6 +27,7 @@ mod local;
 mod moments;
 mod noise;
 mod outline;
+mod participation;
 mod reduction;
 mod round;
 mod setup;

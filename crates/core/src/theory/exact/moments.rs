@@ -112,7 +112,8 @@ impl<'a> ProgramMoments<'a> {
     /// [`closes`] unless the cache is of means alone.
     ///
     /// # Errors
-    /// If it is not, or if a part of clients of unequal shares is drawn, whose mean is no fixed map.
+    /// If it is not, or if a part of clients of unequal shares is drawn whose shares are divided by their sum: their mean
+    /// is no fixed map.
     fn with_steps(
         program: &'a Program,
         facts: &'a dyn Facts,
@@ -123,8 +124,9 @@ impl<'a> ProgramMoments<'a> {
         if (program.clients, program.dimension) != (facts.clients(), facts.dim()) {
             return Err(MomentsError::OtherSize);
         }
-        let cohort = program.rounds.iter().any(|round| round.cohort.is_some());
-        if cohort && facts.unequal_shares().is_some() {
+        let mut drawing = program.rounds.iter().filter(|round| round.cohort.is_some());
+        let is_normalised = drawing.any(|round| !round.participation.is_unbiased());
+        if is_normalised && facts.unequal_shares().is_some() {
             return Err(MomentsError::UnequalCohort);
         }
         let (types, type_of) = client_types(program, facts);

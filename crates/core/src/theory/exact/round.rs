@@ -16,10 +16,12 @@ use super::coin::InfiniteMoments;
 use super::error::MomentsError;
 use super::form::Form;
 use super::local::Drive;
+use super::participation::DrawLaw;
 use super::setup::{Origin, Setup, tidy};
 use super::stages::{ClientForms, Drawn, NoiseSource, PreparedRound, Stage};
 use crate::linalg::Matrix;
 use crate::round_program::{Expression, Level, Operation, Round, Weights};
+use std::sync::Arc;
 
 /// An atom of a round, the result of an operation or a vector of the state. Vectors of clients are split into means
 /// over types and deviations, THEORY (3.1).
@@ -80,6 +82,8 @@ pub(super) struct Preparation<'s, 'a> {
     pub shared: Vec<SharedSteps>,
     /// The operations so far that read which clients take part.
     pub drawn: Vec<Drawn>,
+    /// The moments of the draw of the clients that take part; `None` if all do.
+    pub draw_law: Option<Arc<DrawLaw>>,
     /// The moments that are infinite after the local steps so far, if any are.
     pub infinite: Option<InfiniteMoments>,
 }
@@ -97,6 +101,10 @@ pub(super) fn prepare(
     after: &[Level],
     target: Option<&[Origin]>,
 ) -> Result<PreparedRound, MomentsError> {
+    let draw_law = match round.cohort {
+        Some(size) => Some(Arc::new(DrawLaw::new(setup, round, size)?)),
+        None => None,
+    };
     let mut p = Preparation {
         setup,
         round,
@@ -107,6 +115,7 @@ pub(super) fn prepare(
         masked: vec![Vec::new(); round.masks.len()],
         shared: Vec::new(),
         drawn: Vec::new(),
+        draw_law,
         infinite: None,
     };
     p.add_state(origins);

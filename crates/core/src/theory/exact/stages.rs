@@ -5,6 +5,7 @@
 use super::coin::{CoinPair, InfiniteMoments};
 use super::form::Form;
 use super::local::Steps;
+use super::participation::{DrawFactor, DrawLaw};
 use super::setup::Origin;
 use crate::linalg::Matrix;
 use crate::round_program::Each;
@@ -62,15 +63,16 @@ pub(super) enum Law {
     Coin(Arc<CoinPair>),
 }
 
-/// Rows a_k that count only for clients of the drawn cohort: the noises Σ_k (1_k − p) a_k of THEORY (4.6).
+/// Rows a_k that count only for clients of the drawn cohort: the noises Σ_k (m_k − E m_k) a_k of the server, or
+/// (1_k − E 1_k) a_k of each client, THEORY (4.6), (4.11).
 #[derive(Clone)]
 pub(super) struct Drawn {
     /// The number of the first noise. There is one noise for the mean over each type, or one of the server.
     pub first: usize,
     /// Whether the noise is a sum over all clients, of the server.
     pub server: bool,
-    /// The probability p = L/N with which a client is drawn.
-    pub chance: f64,
+    /// The moments of the draw.
+    pub law: Arc<DrawLaw>,
     /// ā_g for each type.
     pub mean: Vec<Form>,
     /// ã_k for each type.
@@ -80,6 +82,11 @@ pub(super) struct Drawn {
 }
 
 impl Drawn {
+    /// What the draw multiplies the rows by.
+    pub fn factor(&self) -> DrawFactor {
+        if self.server { DrawFactor::Count } else { DrawFactor::Indicator }
+    }
+
     /// How many noises it has, where there are `types` types of clients.
     pub fn noises(&self, types: usize) -> usize {
         if self.server { 1 } else { types }

@@ -11,6 +11,7 @@ use crate::algorithm::richardson_romberg::{Base, Coupling, Extrapolate, Richards
 use crate::algorithm::rounds::{ProblemSize, constant_rounds};
 use crate::algorithm::scaffnew::Scaffnew;
 use crate::algorithm::{Participation, SearchedSpecs, Settings, Spec, WithWork, fedavg, scaffold};
+use crate::client_sampling::ParticipationScheme;
 use crate::federated::Clock;
 use crate::linalg::Matrix;
 use crate::problem::quadratic::{self, Quadratic};
@@ -37,7 +38,8 @@ fn known(facts: &dyn Facts) -> Vec<Arc<dyn Rounds>> {
         let own = RichardsonRomberg { over, coupling, ..sample::romberg(1, Extrapolate::StepSize) };
         vec![Spec::RichardsonRomberg(Settings::plain(1.0, own))]
     };
-    let minibatch = MinibatchSgd { batch: 1, cohort: None };
+    let minibatch =
+        MinibatchSgd { batch: 1, cohort: None, participation: ParticipationScheme::Normalised };
     let minibatch = vec![Spec::MinibatchSgd(Settings::plain(1.0, minibatch))];
     let coin = Scaffnew { communication_probability: 1.0, clock: Clock::default() };
     let server_steps = [1.0, 2.0, 4.0, 8.0, 32.0, 128.0].map(|server_step| {
@@ -45,7 +47,12 @@ fn known(facts: &dyn Facts) -> Vec<Arc<dyn Rounds>> {
         settings.own.own.server_step = server_step;
         Spec::FedAvg(settings)
     });
-    let prox = FedProx { local_steps: 1, proximal: 0.7, cohort: None };
+    let prox = FedProx {
+        local_steps: 1,
+        proximal: 0.7,
+        cohort: None,
+        participation: ParticipationScheme::Normalised,
+    };
     let fedlin = fedavg::Settings::new(1.0, 1).own.common;
     let fedlin = WithWork { common: fedlin, own: FedLin {} };
     let all: [(&str, Vec<Spec>); ALL] = [

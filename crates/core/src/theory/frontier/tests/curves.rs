@@ -6,6 +6,7 @@
 //! met.
 
 use super::*;
+use crate::client_sampling::ParticipationScheme;
 use crate::problem::spectrum::Spectrum;
 use crate::round_program::{Level, Program, Round, mean, sum};
 use crate::theory::exact::{Cycle, MeanRounds, ProgramMoments, Squares};
@@ -216,6 +217,7 @@ fn momentum(count: u64, step: f64, beta: f64) -> Program {
         Round {
             state: vec![Level::Server; 1 + after],
             cohort: None,
+            participation: ParticipationScheme::Normalised,
             masks: vec![],
             operations: vec![sample::steps(count, step), mean],
             next: vec![theta.clone(), velocity],

@@ -87,12 +87,43 @@ fn unequal_shares_of_a_part_of_the_clients_are_biased() {
     assert!(page.contains("expected weight is then not its share"), "{page}");
     assert!(biased.fedavg > 1e-4, "{}", biased.fedavg);
     assert!(biased.scaffold < 1e-20, "{}", biased.scaffold);
-    for (weights, cohort) in [("records", ""), ("equal", "cohort = 1\n")] {
+    assert!(biased.checked.contains("`participation = \"rescaled\"`"), "{}", biased.checked);
+    for (weights, cohort) in [
+        ("records", ""),
+        ("equal", "cohort = 1\n"),
+        ("records", "cohort = 1\nparticipation = \"rescaled\"\n"),
+        ("records", "cohort = 1\nparticipation = \"with-replacement\"\n"),
+        ("records", "cohort = 1\nparticipation = \"proportional\"\n"),
+    ] {
         let unbiased = participation(weights, cohort);
         assert_eq!(unbiased.checked, "");
         assert_eq!(unbiased.planned, "");
         assert!(!unbiased.page.contains("Participation is biased"), "{}", unbiased.page);
     }
+}
+
+/// What cannot be drawn in proportion to the records is refused before the first run, with the client and the remedy,
+/// and so is a scheme without a cohort.
+#[test]
+fn schemes_of_participation_that_cannot_be_are_refused() {
+    let settings = "split = { column = \"site\" }, standardise = true, weights = \"records\"";
+    let table = unequal_sites() + &"7.5,a,1\n3.5,a,0\n".repeat(20);
+    let data = Data::new(&records(settings), "r.csv", table.as_bytes());
+    let check = |lines: &[&str]| {
+        let mut arguments = vec!["check", "mine.toml"];
+        for line in lines {
+            arguments.extend(["--set", *line]);
+        }
+        data.bench.run(&arguments).expect(2).err
+    };
+    let scheme = "algorithm.fedavg.participation=\"proportional\"";
+    let refused = check(&["algorithm.fedavg.cohort=2", scheme]);
+    let wanted = "draws 2 distinct clients, each with 2 times its share as the probability, which is above 1 for client 1, whose share is 0.7000: use `cohort` up to 1";
+    let is_possible = "algorithm.fedavg.cohort=1";
+    data.bench.run(&["check", "mine.toml", "--set", is_possible, "--set", scheme]).expect(0);
+    assert!(refused.contains(wanted), "{refused}");
+    let alone = check(&[scheme]);
+    assert!(alone.contains("has a meaning with `cohort` only"), "{alone}");
 }
 
 /// Refused are a test set with a class that no client has, and metrics that the problem does not have.

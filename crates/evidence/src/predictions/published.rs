@@ -5,6 +5,7 @@
 use super::refused::Computation;
 use super::theory::{Theory, single_scenario};
 use exactfed_core::algorithm::Average;
+use exactfed_core::client_sampling::ParticipationScheme;
 use exactfed_core::federated::{Clock, Schedule, Variates};
 use exactfed_core::kernel::squared_distance;
 use exactfed_core::problem::Facts;
@@ -84,6 +85,10 @@ impl Theory<'_> {
             (_, Schedule::Every, Variates::Kept(_)) => (StatedAlgorithm::Scaffold, None),
             _ => return None,
         };
+        // The bounds take clients to be drawn without replacement.
+        if terms.cohort.is_some() && terms.participation == ParticipationScheme::WithReplacement {
+            return None;
+        }
         let facts: &dyn Facts = &*scenario.instance;
         // Bounds are about independent draws or draws along Markov chains. Where records are drawn without replacement
         // in an epoch, they are neither.

@@ -26,7 +26,8 @@ impl CellOnInstance<'_> {
         self.facts.unequal_shares()?;
         let components = self.cell.identity.algorithm.components();
         let plain = components.iter().filter(|of| of.terms.variates == Variates::None);
-        let cohorts = plain.filter_map(|component| component.terms.cohort);
+        let biased = plain.filter(|component| !component.terms.participation.is_unbiased());
+        let cohorts = biased.filter_map(|component| component.terms.cohort);
         cohorts.filter(|cohort| *cohort < self.facts.clients()).min()
     }
 }
@@ -49,7 +50,7 @@ pub fn biased_participation<'a>(cells: impl Iterator<Item = CellOnInstance<'a>>)
         named.push(format!("{label} ({} of {clients} clients in a round)", enumerated(&cohorts)));
     }
     Some(format!(
-        "with unequal shares and participation of some of the clients, the mean of a round’s step is not the gradient of the objective, because the shares of the participating clients are divided by their sum. So the fixed point is not θ*, even with one local step, for {}",
+        "with unequal shares and participation of some of the clients, the mean of a round’s step is not the gradient of the objective, because the shares of the participating clients are divided by their sum. So the fixed point is not θ*, even with one local step, for {}; `participation = \"rescaled\"` draws the same clients without this bias",
         enumerated(&named)
     ))
 }

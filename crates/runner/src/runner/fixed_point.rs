@@ -66,7 +66,7 @@ pub(super) fn fixed_point(cell: &Cell, instance: &dyn Instance) -> Option<Vec<f6
     let mut sum = vec![0.0; facts.dim()];
     for Component { weight, terms, .. } in components {
         let work = |client| terms.local_update(client);
-        let part = terms.cohort.is_some_and(|cohort| cohort < facts.clients());
+        let is_biased = terms.draws_clients(facts.clients()) && !terms.participation.is_unbiased();
         let even = terms.normalised || terms.local_steps.iter().all(|e| *e == terms.local_steps[0]);
         let limit = if matches!(terms.variates, Variates::Unknown(_))
             || terms.server_optimiser.is_some()
@@ -84,8 +84,8 @@ pub(super) fn fixed_point(cell: &Cell, instance: &dyn Instance) -> Option<Vec<f6
         } else if terms.progress_weights(facts.clients(), None).is_some() {
             // FedNova weighs the clients otherwise than by their shares, and changes the server step.
             moments::fixed_point(facts, &Component { weight: 1.0, terms: terms.clone(), copy: 0 })?
-        } else if part && facts.unequal_shares().is_some() {
-            // The mean of a part of the clients is no fixed linear map of theirs.
+        } else if is_biased && facts.unequal_shares().is_some() {
+            // The mean of a part of the clients by their shares, divided by their sum, is no fixed linear map of theirs.
             return None;
         } else if closed {
             linear::limit(facts, work)?

@@ -391,7 +391,8 @@ fn scenario(
         );
         return Err(Fault::new(cell.entry.to_string(), message));
     }
-    if let Some(fault) = algorithm.check_for(instance.clients()) {
+    let fault = algorithm.check_for(instance.clients());
+    if let Some(fault) = fault.or_else(|| algorithm.check_for_shares(instance.unequal_shares())) {
         return Err(Fault::new(format!("{}.{}", cell.entry, fault.key), fault.message));
     }
     check_matrices(cell, instance.dim())?;

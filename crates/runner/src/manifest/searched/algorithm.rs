@@ -3,6 +3,7 @@
 use super::names::{SERVER_STEP, SGD, variant};
 use exactfed_core::algorithm::minibatch_sgd::MinibatchSgd;
 use exactfed_core::algorithm::{Participation, Settings, Spec};
+use exactfed_core::client_sampling::ParticipationScheme;
 use exactfed_core::problem::Fault;
 use exactfed_core::round_program::RoundSettings;
 use std::borrow::Cow;
@@ -55,7 +56,8 @@ impl SearchedAlgorithm {
     /// SGD, which every frontier has for its budgets, also where the manifest does not name it.
     pub fn sgd() -> Self {
         let variant = variant(SGD).expect("SGD is a variant");
-        let own = MinibatchSgd { batch: 1, cohort: None };
+        let own =
+            MinibatchSgd { batch: 1, cohort: None, participation: ParticipationScheme::Normalised };
         Self {
             name: variant.name.to_owned(),
             label: variant.label.to_owned(),

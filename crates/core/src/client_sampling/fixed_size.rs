@@ -247,7 +247,7 @@ mod tests {
             for k in 0..n {
                 for (l, wanted) in design.joint_inclusion(k).into_iter().enumerate() {
                     let found: f64 = counts[k * n + l] / f64::from(draws);
-                    let error = libm::sqrt(wanted * (1.0 - wanted) / f64::from(draws));
+                    let error = libm::sqrt(wanted * (1.0 - wanted).max(0.0) / f64::from(draws));
                     let off = (found - wanted).abs();
                     assert!(off <= 4.0 * error + 1e-12, "{shares:?}: {k} {l}: {found} {wanted}");
                 }

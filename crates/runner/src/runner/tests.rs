@@ -39,6 +39,57 @@ fn replicates_come_in_their_order_from_any_number_of_threads() {
     assert_eq!(collect(3), one);
 }
 
+/// The plan of FedAvg and FedNova on ridge regression of three clients with 5, 10 and 15 records, three in a gradient,
+/// with these keys of local work and of the problem.
+fn plan_in_epochs(work: &str, sampling: &str) -> Plan {
+    let text = format!(
+        "title = \"t\"\nseed = 3\nreplicates = 2\n[start]\nzero = true\n[budget]\nrounds = 4\n\
+         [record]\nevery = 1\n[problem.least-squares-dataset]\nl2 = 0.1\nbatch = 3\n{sampling}\n\
+         [problem.least-squares-dataset.dataset]\nfile = \"r.csv\"\nsplit = {{ column = \"client\" }}\n\
+         [[algorithm.fedavg]]\nstep-size = 0.1\n{work}\n[[algorithm.fednova]]\nstep-size = 0.1\n{work}\n"
+    );
+    let mut file = "client,a,b,label\n".to_owned();
+    for i in 0..30 {
+        let client = [0, 1, 1, 2, 2, 2][i % 6];
+        file += &format!("{client},{},{},{}\n", i % 7, (i * i) % 5, (3 * i) % 11);
+    }
+    let in_memory = [("r.csv".to_owned(), Arc::from(file.into_bytes()))].into();
+    Plan::of_source(Source { name: "t.toml".into(), text, in_memory, ..Source::default() })
+}
+
+/// The traces of all runs of a plan, and the exact moments of its cells after the last round, if they are known.
+fn runs_and_moments(plan: &Plan) -> (Vec<Vec<f64>>, Vec<Option<f64>>) {
+    let folder = plan.folder();
+    let prepared = prepare(&folder, &plan.cells.iter().collect::<Vec<_>>()).unwrap();
+    let mut errors = Vec::new();
+    let mut moments = Vec::new();
+    for of_cell in &prepared {
+        errors.extend((0..2).map(|run| of_cell.simulate(run).sq_error));
+        let exact = predict::exact_moments(of_cell.cell, &of_cell.scenarios[0]).ok();
+        moments.push(exact.map(|all| all[all.len() - 1].covariance.trace()));
+    }
+    (errors, moments)
+}
+
+/// ⌈5/3⌉, ⌈10/3⌉ and 5 local steps are one epoch.
+#[test]
+fn epochs_are_the_local_steps_that_records_give() {
+    let epochs = runs_and_moments(&plan_in_epochs("local-epochs = 1", ""));
+    let steps = runs_and_moments(&plan_in_epochs("steps-per-client = [2, 4, 5]", ""));
+    assert_eq!(epochs, steps);
+    assert!(epochs.1.iter().all(|trace| trace.is_some_and(|trace| trace > 0.0)), "{epochs:?}");
+}
+
+/// Without replacement runs differ, and exact theory says nothing of them.
+#[test]
+fn reshuffled_records_have_no_exact_moments() {
+    let plain = runs_and_moments(&plan_in_epochs("local-epochs = 1", ""));
+    let reshuffled =
+        runs_and_moments(&plan_in_epochs("local-epochs = 1", "sampling = \"reshuffled\""));
+    assert_eq!(reshuffled.1, [None, None]);
+    assert!(plain.0.iter().zip(&reshuffled.0).all(|(a, b)| a != b));
+}
+
 /// Counts the work that runs report.
 #[derive(Default)]
 struct Counted {

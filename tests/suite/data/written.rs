@@ -213,9 +213,9 @@ fn clients_are_what_their_name_or_the_user_says() {
     }
 }
 
-/// A client of few records could be in the test set as a whole: then none is held out.
+/// A client of few records could be in the test set as a whole: it is drawn within the clients.
 #[test]
-fn no_test_set_is_drawn_where_a_client_has_few_records() {
+fn the_test_set_leaves_records_to_a_client_of_few() {
     let bench = Bench::new();
     let mut text = "site,age,label\n".to_owned();
     for (i, [age, _, label]) in records().iter().enumerate() {
@@ -224,7 +224,9 @@ fn no_test_set_is_drawn_where_a_client_has_few_records() {
     }
     bench.write("r.csv", text);
     let printed = bench.run(&["data", "r.csv", "--tune"]).expect(0).out;
-    assert!(printed.contains("split = { column = \"site\" }") && !printed.contains("test = "));
+    for line in ["split = { column = \"site\" }", "test = 0.2", "test-within = \"clients\""] {
+        assert!(printed.lines().any(|have| have == line), "{line}\n{printed}");
+    }
     bench.write("start.toml", printed);
     for seed in 1..=20 {
         let seed = format!("seed={seed}");

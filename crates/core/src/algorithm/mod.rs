@@ -172,11 +172,11 @@ use has_cohort;
 /// The methods of [`AlgorithmKind`] for a kind with the keys of [`Work`].
 macro_rules! has_work {
     () => {
-        fn work(&self) -> Option<&super::Work> {
+        fn work(&self) -> Option<&crate::algorithm::Work> {
             Some(&self.common)
         }
 
-        fn work_mut(&mut self) -> Option<&mut super::Work> {
+        fn work_mut(&mut self) -> Option<&mut crate::algorithm::Work> {
             Some(&mut self.common)
         }
     };

@@ -152,14 +152,14 @@ impl RoundCost {
 
 /// Whether a cell comes to its target within its runs.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Reached {
+pub enum CostAtTarget {
     /// It does, at this mean cost.
     At(f64),
     /// It does not, though its runs have paid this on average: its cost is above this number.
     Never(f64),
 }
 
-impl Reached {
+impl CostAtTarget {
     /// The cost, or the number that it is above.
     fn least(self) -> f64 {
         match self {
@@ -171,8 +171,8 @@ impl Reached {
 /// Evidence that the logarithm of the cost of a cell, divided by that of another cell, is below `high`, if nothing is
 /// random in either; `estimate` is this logarithm, where what a cell has paid in vain takes the place of its cost.
 fn ratio_without_noise(
-    own: Reached,
-    others: Reached,
+    own: CostAtTarget,
+    others: CostAtTarget,
     estimate: f64,
     high: f64,
     n: usize,
@@ -183,21 +183,25 @@ fn ratio_without_noise(
     let is_limit = libm::fabs(estimate - high) <= EQUAL;
     match (own, others) {
         // Equal costs, or costs of exactly this ratio: neither is below the other.
-        (Reached::At(_), Reached::At(_)) if is_limit => {
+        (CostAtTarget::At(_), CostAtTarget::At(_)) if is_limit => {
             Evidence { error: f64::NAN, doubt: Doubt::Equal, ..undecided }
         }
-        (Reached::At(_), Reached::At(_)) => exact,
+        (CostAtTarget::At(_), CostAtTarget::At(_)) => exact,
         // The other cost is larger than what stands for it here, and the ratio smaller: it is below a limit that the
         // estimate equals.
-        (_, Reached::Never(_)) if exact.support == 0.0 => {
+        (_, CostAtTarget::Never(_)) if exact.support == 0.0 => {
             Evidence { interval: (f64::NEG_INFINITY, estimate), ..exact }
         }
-        (_, Reached::Never(_)) => Evidence { interval: (f64::NEG_INFINITY, estimate), ..undecided },
-        (Reached::Never(_), _) if estimate >= high || is_limit => {
+        (_, CostAtTarget::Never(_)) => {
+            Evidence { interval: (f64::NEG_INFINITY, estimate), ..undecided }
+        }
+        (CostAtTarget::Never(_), _) if estimate >= high || is_limit => {
             let interval = (estimate, f64::INFINITY);
             Evidence { interval, support: 1.0, refute: 0.0, ..exact }
         }
-        (Reached::Never(_), _) => Evidence { interval: (estimate, f64::INFINITY), ..undecided },
+        (CostAtTarget::Never(_), _) => {
+            Evidence { interval: (estimate, f64::INFINITY), ..undecided }
+        }
     }
 }
 
@@ -290,10 +294,10 @@ impl CostCurve {
     }
 
     /// Whether the mean of the metric comes to the target, and what the runs have paid on average by then.
-    pub fn reached(&self) -> Reached {
+    pub fn reached(&self) -> CostAtTarget {
         match self.cost_reached() {
-            Some(cost) => Reached::At(cost),
-            None => Reached::Never(self.rounds.last().map_or(0.0, |round| round.cost)),
+            Some(cost) => CostAtTarget::At(cost),
+            None => CostAtTarget::Never(self.rounds.last().map_or(0.0, |round| round.cost)),
         }
     }
 
@@ -304,7 +308,7 @@ impl CostCurve {
     pub fn ratio_to(&self, other: &Self, region: Region) -> Option<Evidence> {
         let own = self.reached();
         let others = other.reached();
-        if matches!((own, others), (Reached::Never(_), Reached::Never(_))) {
+        if matches!((own, others), (CostAtTarget::Never(_), CostAtTarget::Never(_))) {
             return None;
         }
         let logs = [libm::log(own.least()), libm::log(others.least())];
@@ -574,7 +578,7 @@ mod tests {
         let never = curve(&mut rng, 40, 0.01);
         let verdict =
             |left: &CostCurve, right: &CostCurve| left.ratio_to(right, region).unwrap().alone();
-        assert_eq!(never.reached(), Reached::Never(29.0));
+        assert_eq!(never.reached(), CostAtTarget::Never(29.0));
         assert_eq!(verdict(&early, &late), Verdict::Supported);
         assert_eq!(verdict(&late, &early), Verdict::Refuted);
         assert_eq!(verdict(&early, &never), Verdict::Supported);

@@ -1,6 +1,6 @@
 //! `[[claim.reaches-before]]`: some cells come to a target at a lower cost than others.
 
-use super::costs::{CostCurve, Reached, target_sign};
+use super::costs::{CostAtTarget, CostCurve, target_sign};
 use super::judge::{EstimateScale, Judge, Parts, Tested};
 use super::keys::{ClaimOf, Reaching, When, check_reaching, one};
 use super::kind::{Claim, ClaimedCells, WrongResult};
@@ -80,6 +80,7 @@ impl<'a> Claim<'a> for &'a ClaimOf<ReachesBeforeKeys> {
     /// that does not reach the target.
     fn test(&self, judge: &Judge<'_>) -> Tested {
         let mut parts = Parts::default();
+        let mut all_in_vain: Vec<String> = Vec::new();
         let region = (f64::NEG_INFINITY, libm::log(self.factor));
         let pairs = judge.pairs(&self.left, &self.right);
         for (left, right) in pairs.both {
@@ -92,8 +93,11 @@ impl<'a> Claim<'a> for &'a ClaimOf<ReachesBeforeKeys> {
             let in_vain = [(left, &left_curve), (right, &right_curve)]
                 .map(|(cell, curve)| self.paid_in_vain(cell, curve));
             let name = joined(&[&name, &in_vain[0], &in_vain[1]]);
+            all_in_vain.extend(in_vain.into_iter().filter(|text| !text.is_empty()));
             let reason = match (left_curve.reached(), right_curve.reached()) {
-                (Reached::Never(_), Reached::Never(_)) => "neither side reaches the target",
+                (CostAtTarget::Never(_), CostAtTarget::Never(_)) => {
+                    "neither side reaches the target"
+                }
                 _ => "a side is at the target from the start, at no cost",
             };
             parts.add(name, left_curve.ratio_to(&right_curve, region), reason);
@@ -104,8 +108,13 @@ impl<'a> Claim<'a> for &'a ClaimOf<ReachesBeforeKeys> {
         }
         let factor =
             if self.factor == 1.0 { String::new() } else { format!("{} × ", self.factor) };
+        // A claim with one part does not show the name of the part.
+        let in_vain = match &all_in_vain[..] {
+            [only] => format!("; {only}"),
+            _ => String::new(),
+        };
         let formula = format!(
-            "{} until {} of {} {} {} < {factor}that of {}",
+            "{} until {} of {} {} {} < {factor}that of {}{in_vain}",
             self.reaching.cost.formula(),
             self.metric.formula(),
             selection_text(&self.left),
@@ -131,8 +140,8 @@ impl ReachesBeforeKeys {
     /// Says which cost a cell has paid without reaching the target, for the name of a part; empty if it reaches it.
     fn paid_in_vain(&self, cell: &CellResult<'_>, curve: &CostCurve) -> String {
         match curve.reached() {
-            Reached::At(_) => String::new(),
-            Reached::Never(most) => {
+            CostAtTarget::At(_) => String::new(),
+            CostAtTarget::Never(most) => {
                 let paid = cost_text(AtCost { unit: self.reaching.cost, most });
                 format!("{} not within {paid}", cell.cell.label)
             }

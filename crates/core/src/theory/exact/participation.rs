@@ -47,16 +47,16 @@ pub(super) struct ShareMoments {
     /// E 1_k for each type.
     chances: Vec<f64>,
     /// Cov(m_k, m_l).
-    counts: Covariances,
+    counts: FactorCovariances,
     /// Cov(m_k, 1_l), with the count of a client of the first type.
-    crossed: Covariances,
+    crossed: FactorCovariances,
     /// Cov(1_k, 1_l).
-    indicators: Covariances,
+    indicators: FactorCovariances,
 }
 
 /// Covariances of two factors of rows.
 #[derive(Clone, Debug)]
-struct Covariances {
+struct FactorCovariances {
     /// Of one client, for each type.
     own: Vec<f64>,
     /// Of two clients, for each pair of types.
@@ -96,7 +96,7 @@ impl DrawLaw {
         }
     }
 
-    /// The covariance of two factors of the row of one client of type g.
+    /// The covariance of two factors of the row of one client of type g: THEORY (4.12) of a uniform draw.
     pub(super) fn own(&self, factors: [DrawFactor; 2], g: usize) -> f64 {
         match self {
             Self::Uniform { chance, .. } => chance * (1.0 - chance),
@@ -104,7 +104,8 @@ impl DrawLaw {
         }
     }
 
-    /// The covariance of the first factor for a client of type g with the second for another client, of type h.
+    /// The covariance of the first factor for a client of type g with the second for another client, of type h: THEORY
+    /// (4.12) of a uniform draw.
     pub(super) fn pair(&self, factors: [DrawFactor; 2], g: usize, h: usize) -> f64 {
         match self {
             Self::Uniform { chance, clients } => -(chance * (1.0 - chance)) / (clients - 1.0),
@@ -174,13 +175,13 @@ impl ShareMoments {
 
     /// Moments of 0 for this number of types.
     fn zero(types: usize) -> Self {
-        let zero = Covariances { own: vec![0.0; types], pairs: vec![0.0; types * types] };
+        let zero = FactorCovariances { own: vec![0.0; types], pairs: vec![0.0; types * types] };
         let chances = vec![0.0; types];
         Self { chances, counts: zero.clone(), crossed: zero.clone(), indicators: zero }
     }
 
     /// The covariances of two factors.
-    fn covariances(&self, factors: [DrawFactor; 2]) -> &Covariances {
+    fn covariances(&self, factors: [DrawFactor; 2]) -> &FactorCovariances {
         match factors {
             [DrawFactor::Count, DrawFactor::Count] => &self.counts,
             [DrawFactor::Indicator, DrawFactor::Indicator] => &self.indicators,

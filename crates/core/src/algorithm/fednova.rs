@@ -172,11 +172,11 @@ mod tests {
             let mut theta = start;
             for round in 0..30 {
                 let mut way = [0.0; 2];
-                for client in 0..3 {
+                for (client, count) in steps.iter().enumerate() {
                     let mut local = theta;
                     // The sum of (1 − γμ)^j over the steps, by Horner's rule.
                     let mut divisor = 0.0;
-                    for _ in 0..steps[client] {
+                    for _ in 0..*count {
                         let mut field = [0.0; 2];
                         problem.mean_field(client, &local, &mut field);
                         for i in 0..2 {
@@ -261,10 +261,10 @@ mod tests {
         for step in [0.02, 0.01] {
             let mut moves = Vec::new();
             let mut normalised_moves = Vec::new();
-            for client in 0..3 {
-                let of_client = move_of_steps(jacobian(&problem, client), step, steps[client]);
+            for (client, count) in steps.iter().enumerate() {
+                let of_client = move_of_steps(jacobian(&problem, client), step, *count);
                 moves.push(of_client);
-                normalised_moves.push(of_client.map(|x| x / steps[client] as f64));
+                normalised_moves.push(of_client.map(|x| x / *count as f64));
             }
             let fedavg = balanced(&problem, &moves);
             let fednova = balanced(&problem, &normalised_moves);

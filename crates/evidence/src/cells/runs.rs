@@ -501,8 +501,8 @@ mod tests {
         reached.sq_error.truncate(2);
         reached.further[0].1.truncate(2);
         let other = Trace { averages: Vec::new(), ..trace(Outcome::Finished) };
-        let mut needs = TraceNeeds::default();
-        needs.along = [Quantity::SqError, Quantity::Communications].into();
+        let along = [Quantity::SqError, Quantity::Communications].into();
+        let mut needs = TraceNeeds { along, ..TraceNeeds::default() };
         for most in [1.0, 7.0, 1000.0] {
             needs.add_at(Some(at(most)), [Quantity::SqError]);
         }

@@ -184,6 +184,31 @@ fn shortest_name<'p>(path: &'p str, texts: &[String]) -> &'p str {
 }
 
 impl CellMaker<'_> {
+    /// The first instance of a problem for runs with these keys; `None` if it cannot be built.
+    fn first_instance(
+        &self,
+        problem: &SpecParts<problem::Spec>,
+        keys: &RunKeys,
+    ) -> Option<Box<dyn Instance>> {
+        self.hashes.instance(problem, keys.instance_seed(keys.seed, 0))
+    }
+
+    /// The number of the cell that has this hash; `None` if no cell has it, and the next cell gets it.
+    fn earlier_cell(&mut self, hash: [u8; 8]) -> Option<usize> {
+        let earlier = self.ids.insert(hash, self.cells.len())?;
+        // The id goes on to mean the earlier cell.
+        self.ids.insert(hash, earlier);
+        Some(earlier)
+    }
+
+    /// Says that a grid point describes the runs of cell number `earlier`.
+    fn message_on_repeated(&self, earlier: usize) -> String {
+        let label = &self.cells[earlier].label;
+        format!(
+            "this describes the same runs twice (already as \"{label}\"); is a value or an algorithm repeated?"
+        )
+    }
+
     /// Makes the cell of the algorithm's entry at a grid point (`reads`), or notes what is wrong there. A point that
     /// describes the runs of an earlier cell is a mistake; where faults are noted by cells, it is left out.
     fn visit(
@@ -205,11 +230,8 @@ impl CellMaker<'_> {
         let has_epochs = spec.local_epochs().is_some() && problem.spec.on_records().is_some();
         let instance = has_epochs
             .then(|| {
-                let seed = keys.instance_seed(keys.seed, 0);
-                instances
-                    .entry(reads.problem)
-                    .or_insert_with(|| self.hashes.instance(problem, seed))
-                    .as_deref()
+                let known = instances.entry(reads.problem);
+                known.or_insert_with(|| self.first_instance(problem, &keys)).as_deref()
             })
             .flatten();
         let needs = ProblemDependence { clients, problem: has_epochs.then_some(reads.problem) };
@@ -232,19 +254,15 @@ impl CellMaker<'_> {
             algorithm: algorithm.spec.clone(),
         };
         let key_of_others = (GridPoint { problem: 0, algorithm: 0, ..reads }, identity.rounds);
-        let other =
-            others.entry(key_of_others).or_insert_with(|| self.other_parts(grid, reads, &identity));
+        let known = others.entry(key_of_others);
+        let other = known.or_insert_with(|| self.other_parts(grid, reads, &identity));
         let [problems, algorithms] = &self.texts;
-        let texts = [&problems[problem.text.clone()], &algorithms[algorithm.text.clone()]];
-        let hash = hash_of_tables([&other.text, texts[0], texts[1]]);
-        if let Some(earlier) = self.ids.insert(hash, self.cells.len()) {
-            // The id goes on to mean the earlier cell.
-            self.ids.insert(hash, earlier);
+        let text_of_problem = &problems[problem.text.clone()];
+        let hash =
+            hash_of_tables([&other.text, text_of_problem, &algorithms[algorithm.text.clone()]]);
+        if let Some(earlier) = self.earlier_cell(hash) {
             if self.faults.is_none() {
-                let label = &self.cells[earlier].label;
-                let message = format!(
-                    "this describes the same runs twice (already as \"{label}\"); is a value or an algorithm repeated?"
-                );
+                let message = self.message_on_repeated(earlier);
                 self.note(diagnostic_under(self.root, entry, choice, message));
             }
             return;

@@ -141,11 +141,6 @@ impl<'a> Starter<'a> {
         // Tuned step sizes are from a tenth of the safe one to thirty times as large, where some diverge.
         let low = one_digit(self.step_size / 10.0);
         let high = one_digit(self.step_size * 30.0);
-        let missing = match records.table.remedy {
-            Some(Remedy::Mean) => Some("mean"),
-            Some(Remedy::Drop) => Some("drop"),
-            Some(Remedy::Nothing) | None => None,
-        };
         let values = [
             ("title", Some(quoted(&title))),
             ("instances", (tuned && is_drawn).then(|| "10".to_owned())),
@@ -165,7 +160,7 @@ impl<'a> Starter<'a> {
             ("clients", clients),
             ("test", self.has_test().then(|| "0.2".to_owned())),
             ("test-within", self.test_within.map(quoted)),
-            ("missing", missing.map(quoted)),
+            ("missing", self.missing_key().map(quoted)),
             ("storage", self.sparse.then(|| quoted("sparse"))),
             ("standardise", Some(self.standardise.to_string())),
             ("metrics", Some(format!("{metrics:?}"))),
@@ -178,6 +173,16 @@ impl<'a> Starter<'a> {
         ];
         let rest = if tuned { include_str!("tuned.txt") } else { include_str!("fixed.txt") };
         fill_template(&[include_str!("dataset.txt"), rest].concat(), &values)
+    }
+
+    /// The value of the key `missing`, which says what is done with missing values; `None` if the manifest leaves the
+    /// key out.
+    fn missing_key(&self) -> Option<&'static str> {
+        match self.records.table.remedy {
+            Some(Remedy::Mean) => Some("mean"),
+            Some(Remedy::Drop) => Some("drop"),
+            Some(Remedy::Nothing) | None => None,
+        }
     }
 
     /// Whether some records are held out as a test set.

@@ -53,17 +53,7 @@ pub fn records<'a>(
         Some(label) => place_of(columns, label, "--label")?,
         None => label_place(columns).ok_or(RecordsError::NoColumns)?,
     };
-    let clients = match wishes.clients {
-        Some(ClientWish::Column(name)) => {
-            let clients = place_of(columns, name, "--clients")?;
-            if clients == place {
-                return Err(RecordsError::ClientsAreLabels);
-            }
-            WantedClients::Column(clients)
-        }
-        Some(ClientWish::Number(_)) => WantedClients::Parts,
-        None => WantedClients::ByName,
-    };
+    let clients = wanted_clients(columns, place, wishes.clients)?;
     let labels =
         NamedColumn { name: &columns[place].0, column: columns[place].1.with_marks_read() };
     let divided = Division::new(file, columns, place, clients);
@@ -110,6 +100,28 @@ pub fn records<'a>(
         label: labels.name.to_owned(),
         clients,
         table,
+    })
+}
+
+/// What the clients of a table are to be, whose labels are in column number `labels`.
+///
+/// # Errors
+/// If the user names a column that is not there, or that of the labels.
+fn wanted_clients(
+    columns: &[(String, Column)],
+    labels: usize,
+    wish: Option<ClientWish<'_>>,
+) -> Result<WantedClients, RecordsError> {
+    Ok(match wish {
+        Some(ClientWish::Column(name)) => {
+            let clients = place_of(columns, name, "--clients")?;
+            if clients == labels {
+                return Err(RecordsError::ClientsAreLabels);
+            }
+            WantedClients::Column(clients)
+        }
+        Some(ClientWish::Number(_)) => WantedClients::Parts,
+        None => WantedClients::ByName,
     })
 }
 

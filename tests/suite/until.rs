@@ -158,7 +158,7 @@ fn algorithms_are_ranked_by_what_they_pay_until_the_target() {
         "Costs are counted until the first recorded round at which ‖θ − θ\\*‖² is at most 0.05.",
         "not at the target in all runs: Hopeless",
         "Hopeless not within 100 communications",
-        "a run does not reach the target of `budget.until`",
+        "a run does not reach the target of \\`budget.until\\`",
     ] {
         assert!(page.contains(part), "no {part:?} in\n{page}");
     }

@@ -502,7 +502,7 @@ def _costs_for(x: str) -> str:
 
 def _refuse_other_name(x: str, text: str) -> None:
     """Raise if ``x`` is another name of a cost, and a setting with one value in a figure (JSON)."""
-    plot = json.loads(text).get("plot") or {}
+    plot = json.loads(text)["body"].get("plot") or {}
     curves = [curve for panel in plot.get("panels", []) for curve in panel]
     places = {place for curve in curves for place in curve["x"]}
     if _cost_meant_by(x) is not None and len(places) == 1:

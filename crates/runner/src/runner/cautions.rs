@@ -135,7 +135,8 @@ replicates = 1
 start.zero = true
 budget.rounds = 5
 problem.quadratic = {{ dimension = 1, clients = 2, spectrum = {{ from = 0.5, to = 1.5 }}, noise = 0.1 }}
-algorithm.fedprox = {{ {settings} }}
+[[algorithm.fedprox]]
+{settings}
 "#
             ),
             &[],
@@ -145,9 +146,9 @@ algorithm.fedprox = {{ {settings} }}
 
     #[test]
     fn a_proximal_term_that_overshoots_is_named() {
-        let said = caution("step-size = 0.3, proximal = 10.0, local-steps = 5").unwrap();
+        let said = caution("step-size = 0.3\nproximal = 10.0\nlocal-steps = 5").unwrap();
         assert!(said.contains("FedProx (γ = 0.3, μ = 10)"), "{said}");
-        assert_eq!(caution("step-size = 0.3, proximal = 6.0, local-steps = 5"), None);
-        assert_eq!(caution("step-size = 0.3, proximal = 10.0, local-steps = 1"), None);
+        assert_eq!(caution("step-size = 0.3\nproximal = 6.0\nlocal-steps = 5"), None);
+        assert_eq!(caution("step-size = 0.3\nproximal = 10.0\nlocal-steps = 1"), None);
     }
 }

@@ -14,6 +14,8 @@ use std::path::{Path, PathBuf};
 const SYNTHETIC: &str = include_str!("mine.toml");
 /// The name of the synthetic manifest, where none is given.
 const SYNTHETIC_NAME: &str = "mine.toml";
+/// The endings of packed files, which follow that of the file inside. Not all of these are read.
+const PACKED: [&str; 5] = ["gz", "bz2", "xz", "zst", "zip"];
 
 /// How often a question is asked at most; the last wrong answer ends the command.
 const ATTEMPTS: usize = 5;
@@ -184,6 +186,9 @@ fn known_file(path: &str) -> Result<Option<(String, String)>, Failure> {
 /// The path of the manifest that is made of a data file by default: the file's name with `.toml`, in the
 /// current folder, with `-` for characters that names of experiments cannot have.
 fn named_after(file: &Path) -> PathBuf {
+    let packed = file.extension().is_some_and(|end| PACKED.iter().any(|one| end == *one));
+    // Without the two endings of a packed file, such as `.csv.gz`.
+    let file = if packed { file.with_extension("") } else { file.to_owned() };
     let stem = file.file_stem().unwrap_or(OsStr::new("")).to_string_lossy();
     let plain = |c: char| if c.is_ascii_alphanumeric() || "-_.".contains(c) { c } else { '-' };
     let name: String = stem.chars().map(plain).collect();
@@ -337,6 +342,10 @@ mod tests {
             ("a/my data (1).csv", "my-data--1-.toml"),
             (".r.npz", "r.toml"),
             ("a9a.txt", "a9a.toml"),
+            ("a/r.csv.gz", "r.toml"),
+            ("r.svm.gz", "r.toml"),
+            ("r.tab.bz2", "r.toml"),
+            ("v1.2.csv", "v1.2.toml"),
         ] {
             assert_eq!(named_after(Path::new(file)), Path::new(manifest));
         }

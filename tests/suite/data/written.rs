@@ -7,7 +7,7 @@ use exactfed::words::enumerated;
 use std::io::Write;
 
 /// Forty records of two features, of thousands and of a fraction, and a label, each by its texts.
-fn records() -> Vec<[String; 3]> {
+pub(super) fn records() -> Vec<[String; 3]> {
     let mut all = Vec::new();
     for i in 0..40_u32 {
         let age = 1000 + i * 17 % 23 * 131;
@@ -18,7 +18,7 @@ fn records() -> Vec<[String; 3]> {
 }
 
 /// The records as lines with this separator after a header line; `written` is how a value is written.
-fn table(separator: &str, written: impl Fn(&str) -> String) -> String {
+pub(super) fn table(separator: &str, written: impl Fn(&str) -> String) -> String {
     let mut text = format!("age{separator}part{separator}label\n");
     for record in records() {
         let values: Vec<String> = record.iter().map(|value| written(value)).collect();
@@ -28,7 +28,7 @@ fn table(separator: &str, written: impl Fn(&str) -> String) -> String {
     text
 }
 
-fn as_it_is(value: &str) -> String {
+pub(super) fn as_it_is(value: &str) -> String {
     value.to_owned()
 }
 
@@ -42,7 +42,7 @@ fn with_signs(value: &str, thousands: &str) -> String {
     }
 }
 
-fn compressed(text: &str) -> Vec<u8> {
+pub(super) fn compressed(text: &str) -> Vec<u8> {
     let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::default());
     encoder.write_all(text.as_bytes()).unwrap();
     encoder.finish().unwrap()
@@ -174,7 +174,7 @@ fn keys_of_csv_files_are_checked() {
     }
     let settings = "clients = 2, separator = \";\"";
     Data::of_records(settings, "r.svm", b"1 1:2\n0 1:3\n")
-        .refused("is for CSV files alone (.csv, .tsv); leave it out");
+        .refused("is for CSV files alone (.csv, .tsv, and texts of other names with `separator`); leave it out");
 }
 
 /// The clients are a column whose name says so, the column that the user names, or as many parts as he asks for; a

@@ -30,6 +30,19 @@ pub struct DataFile {
     pub dialect: CsvDialect,
 }
 
+/// The format of a data file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Format {
+    /// A text of values with a separator between them.
+    Csv,
+    /// LIBSVM's text of labels and sparse features.
+    Libsvm,
+    /// NumPy's archive of arrays.
+    Npz,
+    /// A table in the format of Apache Parquet.
+    Parquet,
+}
+
 /// How a CSV file is written: the keys of a dataset that say so. The default is a header line, commas between
 /// values, and points in numbers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -78,11 +91,27 @@ impl DataFile {
         Self { path: path.to_owned(), sha256: None, size: None, dialect }
     }
 
+    /// The format that the ending of the name says or, where it says none, that of a CSV file if its separator is
+    /// stated: so tables of other names, such as `.txt`, `.dat` or `.tab`, are read. `None` if neither says it.
+    pub fn format(&self) -> Option<Format> {
+        let has_separator = self.dialect.separator.is_some();
+        match extension(&self.path).as_str() {
+            "csv" | "tsv" => Some(Format::Csv),
+            "npz" => Some(Format::Npz),
+            "parquet" => Some(Format::Parquet),
+            "libsvm" | "svm" => Some(Format::Libsvm),
+            _ if has_separator => Some(Format::Csv),
+            "txt" => Some(Format::Libsvm),
+            _ => None,
+        }
+    }
+
     /// Where a message says that record number `row` of the file is, counted from 0 among all its records, of which
     /// there are `records`: "line 7", as an editor counts lines from 1, if the file is a text that has as many lines as
     /// records (a CSV file one more, its header); else "row 5", counted from 0.
     pub fn place(&self, row: usize, records: usize) -> String {
-        let heads = usize::from(is_csv(&self.path) && !self.dialect.is_without_header);
+        let has_header = self.format() == Some(Format::Csv) && !self.dialect.is_without_header;
+        let heads = usize::from(has_header);
         let has_line_each = self.size.is_some_and(|size| {
             let lines = size.lines as usize + usize::from(!size.ends_last_line);
             size.lines > 0 && lines == records + heads
@@ -133,19 +162,9 @@ pub fn is_compressed(path: &str) -> bool {
     path.to_ascii_lowercase().ends_with(".gz")
 }
 
-/// Whether a file of this name is a text of values with a separator between them.
-pub fn is_csv(path: &str) -> bool {
-    ["csv", "tsv"].contains(&extension(path).as_str())
-}
-
-/// The separator of a CSV file of this name, if no key states another.
+/// The separator of a `.csv` or `.tsv` file, if no key states another.
 pub fn usual_separator(path: &str) -> char {
     if extension(path) == "tsv" { '\t' } else { ',' }
-}
-
-/// Whether a file of this name has LIBSVM's format, whose features are stored sparsely.
-pub fn is_libsvm(path: &str) -> bool {
-    ["libsvm", "svm", "txt"].contains(&extension(path).as_str())
 }
 
 impl<'de> Deserialize<'de> for DataFile {

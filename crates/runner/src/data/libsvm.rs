@@ -67,6 +67,19 @@ pub fn read(bytes: &[u8]) -> Result<Contents, ContentError> {
     Ok(Contents::Records { labels, features: SparseRows::new(d, offsets, indices, values)? })
 }
 
+/// Whether the first line of a text that is neither empty nor a comment is a record of LIBSVM: a number, and one pair
+/// `index:value` or more.
+pub fn begins_as_libsvm(bytes: &[u8]) -> bool {
+    let lines = bytes.split(|byte| *byte == b'\n');
+    let records = lines.map(|line| line.split(|byte| *byte == b'#').next().unwrap_or_default());
+    let first = records.map(<[u8]>::trim_ascii).find(|line| !line.is_empty());
+    let Some(Ok(line)) = first.map(std::str::from_utf8) else { return false };
+    let mut words = line.split_ascii_whitespace();
+    let has_label = words.next().is_some_and(|label| label.parse::<f64>().is_ok());
+    let mut pairs = words.peekable();
+    has_label && pairs.peek().is_some() && pairs.all(|word| pair(word).is_ok())
+}
+
 /// The index of a feature, as it is written, and its value, from `index:value`.
 ///
 /// # Errors
@@ -108,6 +121,16 @@ mod tests {
         assert_eq!(from_zero, from_one);
         let Contents::Records { features, .. } = from_zero else { panic!() };
         assert_eq!(features.to_dense(), [0.0, 0.5, 2.0, 4.0, 0.0, 0.0]);
+    }
+
+    #[test]
+    fn the_first_record_shows_the_format() {
+        for text in ["+1 1:0.5 3:2\n", "# about\n\n-1 0:1 # a\nx\n", "2.5 7:1e-3"] {
+            assert!(begins_as_libsvm(text.as_bytes()), "{text}");
+        }
+        for text in ["", "1\n", "1 2 3\n", "x 1:2\n", "1 1:2 3\n", "12:30 1:2\n", "\u{fffd} 1:2"] {
+            assert!(!begins_as_libsvm(text.as_bytes()), "{text}");
+        }
     }
 
     #[test]

@@ -14,8 +14,8 @@ use crate::files::{self, sha256};
 use crate::panics::lock;
 use exactfed_core::kernel::SparseRowsError;
 use exactfed_core::problem::arrays::{
-    Contents, CsvDialect, DataFile, FileSize, Files, FilesError, TooManyFeatures, extension,
-    is_compressed, is_csv, is_libsvm, usual_separator,
+    Contents, CsvDialect, DataFile, FileSize, Files, FilesError, Format, TooManyFeatures,
+    is_compressed, usual_separator,
 };
 use exactfed_core::words::enumerated;
 use std::borrow::Cow;
@@ -29,6 +29,9 @@ use thiserror::Error;
 pub const MOST_BYTES: u64 = 8 << 30;
 /// The most bytes of a line of text.
 const MOST_LINE: usize = 4 << 20;
+
+/// The first bytes of a zip archive, as `.npz` files are.
+const ZIP_BEGINNING: &[u8] = b"PK\x03\x04";
 
 /// The most bytes of a file on the disk of which results keep a copy.
 pub const MOST_KEPT: u64 = 256 << 20;
@@ -88,6 +91,17 @@ pub enum ContentError {
         "the name must end in .npz, .csv, .tsv, .parquet, .libsvm, .svm or .txt; .gz may follow if it is a text"
     )]
     UnknownExtension,
+    /// The file is packed by a program whose format is not read.
+    #[error("it is packed with {program}: unpack it, or pack it with gzip (.csv.gz)")]
+    Packed {
+        /// The program, or the name of the format.
+        program: &'static str,
+    },
+    /// A text whose name does not say what it holds is none of both that it may be.
+    #[error(
+        "its lines are neither records of LIBSVM nor, with any usual separator, equally many values: save it as CSV"
+    )]
+    NoTable,
     /// The file has no bytes or, if it is a text, only blanks and line ends.
     #[error("the file is empty")]
     Empty,
@@ -280,21 +294,41 @@ fn text_of<'b>(path: &str, bytes: &'b [u8]) -> Result<Cow<'b, [u8]>, ContentErro
     if is_compressed(path) { unpacked(bytes).map(Cow::Owned) } else { Ok(Cow::Borrowed(bytes)) }
 }
 
-/// [`size`] of a file that is not compressed.
+/// [`size`] of a file that is not compressed. A text whose name does not say whether it is a table is counted as the one
+/// of both that it can be.
 fn size_of_text(path: &str, bytes: &[u8]) -> FileSize {
+    let format = DataFile::at(path).format();
+    let is_binary = match format {
+        Some(Format::Npz | Format::Parquet) => true,
+        Some(Format::Csv | Format::Libsvm) => false,
+        None => packed_by(bytes).is_some(),
+    };
+    if is_binary {
+        // Each number takes 8 bytes, as numpy writes it; a compressed file has more numbers.
+        return FileSize { lines: 0, ends_last_line: false, numbers: bytes.len() as u64 / 8 };
+    }
     let ends_last_line = bytes.ends_with(b"\n");
-    if is_csv(path) {
-        let lines = count_byte(bytes, b'\n');
-        let separators = [b',', b';', b'\t', b'|'].map(|separator| count_byte(bytes, separator));
-        let most = separators.into_iter().max().unwrap_or(0);
-        return FileSize { lines, ends_last_line, numbers: lines + most };
+    let lines = count_byte(bytes, b'\n');
+    let pairs = count_byte(bytes, b':');
+    let is_libsvm = format == Some(Format::Libsvm) || libsvm::begins_as_libsvm(bytes);
+    if is_libsvm && pairs > 0 {
+        return FileSize { lines, ends_last_line, numbers: pairs };
     }
-    if is_libsvm(path) {
-        let lines = count_byte(bytes, b'\n');
-        return FileSize { lines, ends_last_line, numbers: count_byte(bytes, b':') };
-    }
-    // Each number takes 8 bytes, as numpy writes it; a compressed file has more numbers.
-    FileSize { lines: 0, ends_last_line: false, numbers: bytes.len() as u64 / 8 }
+    let separators = [b',', b';', b'\t', b'|'].map(|separator| count_byte(bytes, separator));
+    let most = separators.into_iter().max().unwrap_or(0);
+    FileSize { lines, ends_last_line, numbers: lines + most }
+}
+
+/// The program that packed these bytes, if they begin as a packed file that is not unpacked here, or the name of the
+/// format. An archive of NumPy is a zip file too.
+fn packed_by(bytes: &[u8]) -> Option<&'static str> {
+    let beginnings: [(&[u8], &str); 4] = [
+        (b"BZh", "bzip2"),
+        (b"\xfd7zXZ\0", "xz"),
+        (b"\x28\xb5\x2f\xfd", "zstd"),
+        (ZIP_BEGINNING, "zip"),
+    ];
+    beginnings.into_iter().find(|(begin, _)| bytes.starts_with(begin)).map(|(_, program)| program)
 }
 
 /// The bytes of a text that was compressed with gzip, at most [`MOST_BYTES`].
@@ -369,16 +403,32 @@ pub fn read(
     tables: Option<TableReader>,
 ) -> Result<Contents, ContentError> {
     let path = &file.path;
-    if is_csv(path) || is_libsvm(path) {
-        return read_text(file, &text_of(path, &bytes)?);
-    }
-    match extension(path).as_str() {
-        _ if is_compressed(path) => Err(ContentError::UnknownExtension),
-        "npz" | "parquet" if bytes.is_empty() => Err(ContentError::Empty),
-        "npz" => npz::read(bytes),
-        "parquet" => tables.ok_or(ContentError::NoParquet)?(bytes),
+    match file.format() {
+        Some(Format::Csv | Format::Libsvm) => read_text(file, &text_of(path, &bytes)?),
+        Some(Format::Npz | Format::Parquet) if is_compressed(path) => {
+            Err(ContentError::UnknownExtension)
+        }
+        Some(Format::Npz | Format::Parquet) if bytes.is_empty() => Err(ContentError::Empty),
+        Some(Format::Npz) => npz::read(bytes),
+        Some(Format::Parquet) => tables.ok_or(ContentError::NoParquet)?(bytes),
         // Arrays in memory, and copies of them, need no extension.
-        _ if bytes.starts_with(b"PK\x03\x04") => npz::read(bytes),
+        None if bytes.starts_with(ZIP_BEGINNING) && !path.ends_with(".zip") => npz::read(bytes),
+        None => read_unnamed(file, &bytes),
+    }
+}
+
+/// The contents of a file whose name does not say what it holds: LIBSVM files usually have no extension.
+///
+/// # Errors
+/// What to do with any other file, as far as its bytes show it.
+fn read_unnamed(file: &DataFile, bytes: &[u8]) -> Result<Contents, ContentError> {
+    if let Some(program) = packed_by(bytes) {
+        return Err(ContentError::Packed { program });
+    }
+    match text_of(&file.path, bytes) {
+        Ok(text) if !text.is_empty() && std::str::from_utf8(&text).is_ok() => {
+            read_text(file, &text)
+        }
         _ => Err(ContentError::UnknownExtension),
     }
 }
@@ -389,10 +439,14 @@ fn read_text(file: &DataFile, bytes: &[u8]) -> Result<Contents, ContentError> {
     if bytes.trim_ascii().is_empty() {
         return Err(ContentError::Empty);
     }
-    if is_libsvm(&file.path) {
+    if file.format() == Some(Format::Csv) {
+        return csv::read(bytes, with_default_separator(file));
+    }
+    if !path_may_be_table(&file.path) || libsvm::begins_as_libsvm(bytes) {
         return libsvm::read(bytes);
     }
-    csv::read(bytes, with_default_separator(file))
+    let keys = detected_dialect(&file.path, bytes, file.dialect).keys();
+    Err(if keys.is_empty() { ContentError::NoTable } else { ContentError::OtherDialect { keys } })
 }
 
 /// How a CSV file is written, with its separator.
@@ -401,16 +455,34 @@ fn with_default_separator(file: &DataFile) -> CsvDialect {
     CsvDialect { separator: Some(separator), ..file.dialect }
 }
 
-/// How a file of this name with these bytes seems to be written, apart from what `stated` says; what is usual is left
-/// out. The default for a file that is no CSV, or that cannot be read.
-fn detected_dialect(path: &str, bytes: &[u8], stated: CsvDialect) -> CsvDialect {
-    if !is_csv(path) {
-        return CsvDialect::default();
+/// How a file of this name with these bytes, unpacked, seems to be written, apart from what `stated` says; what is usual
+/// is left out. The separator of a file is always there whose name does not say that it is a table. The default for a
+/// file that is none.
+fn detected_dialect(path: &str, text: &[u8], stated: CsvDialect) -> CsvDialect {
+    let may_be_libsvm = path_may_be_table(path) && libsvm::begins_as_libsvm(text);
+    match DataFile::at(path).format() {
+        Some(Format::Csv) => {
+            let usual = usual_separator(path);
+            let found =
+                csv::dialect::detected(text, CsvDialect { separator: Some(usual), ..stated });
+            CsvDialect {
+                separator: found.separator.filter(|separator| *separator != usual),
+                ..found
+            }
+        }
+        _ if path_may_be_table(path) && !may_be_libsvm => {
+            let found = csv::dialect::detected(text, stated);
+            if found.separator.is_some() { found } else { CsvDialect::default() }
+        }
+        _ => CsvDialect::default(),
     }
-    let text = text_of(path, bytes).unwrap_or_default();
-    let usual = usual_separator(path);
-    let found = csv::dialect::detected(&text, CsvDialect { separator: Some(usual), ..stated });
-    CsvDialect { separator: found.separator.filter(|separator| *separator != usual), ..found }
+}
+
+/// Whether a file of this name is a table if its separator is stated, and only then.
+fn path_may_be_table(path: &str) -> bool {
+    let with_separator = CsvDialect { separator: Some(','), ..CsvDialect::default() };
+    let stated = DataFile { dialect: with_separator, ..DataFile::at(path) };
+    DataFile::at(path).format() != Some(Format::Csv) && stated.format() == Some(Format::Csv)
 }
 
 /// An error if a line of a text is longer than the lines of any sensible table, before a reader sees it.

@@ -1,6 +1,6 @@
 //! The keys of a data file, and of the partition of its records among clients.
 
-use crate::problem::arrays::{CsvDialect, DataFile, is_csv, is_libsvm, usual_separator};
+use crate::problem::arrays::{CsvDialect, DataFile, Format, usual_separator};
 use crate::problem::fault::{Fault, Faults};
 use crate::rng::MAX_CLIENTS;
 use crate::words::count;
@@ -21,7 +21,8 @@ pub struct Dataset {
     #[schemars(example = &"records.csv")]
     pub file: DataFile,
     /// The character between the values of a CSV file: a comma by default, or a tab in a `.tsv` file.
-    /// A blank stands for any number of blanks and tabs.
+    /// A blank stands for any number of blanks and tabs. A file whose name ends otherwise, such as
+    /// `.txt`, `.dat` or `.tab`, is read as a CSV file if this is stated.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(example = ';')]
     pub separator: Option<char>,
@@ -336,8 +337,9 @@ impl Dataset {
     /// Checks the keys that say how a CSV file is written.
     fn check_dialect(&self, faults: &mut Faults) {
         let path = &self.file.path;
-        if let Some((key, _)) = self.dialect().keys().first().filter(|_| !is_csv(path)) {
-            let message = "is for CSV files alone (.csv, .tsv); leave it out";
+        let is_csv = self.data_file().format() == Some(Format::Csv);
+        if let Some((key, _)) = self.dialect().keys().first().filter(|_| !is_csv) {
+            let message = "is for CSV files alone (.csv, .tsv, and texts of other names with `separator`); leave it out";
             faults.0.push(Fault::new(format!("dataset.{key}"), message));
             return;
         }
@@ -427,7 +429,7 @@ impl Dataset {
     /// Whether features are likely to be stored sparse, guessed from the settings and the file's name: operations are
     /// estimated from it before the file is read. Where `storage` is not given, the features decide in the end.
     pub fn is_sparse(&self) -> bool {
-        let may_be_sparse = is_libsvm(&self.file.path) && !self.standardise;
+        let may_be_sparse = self.data_file().format() == Some(Format::Libsvm) && !self.standardise;
         self.storage.map_or(may_be_sparse, |storage| storage == Storage::Sparse)
     }
 }

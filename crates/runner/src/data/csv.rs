@@ -61,16 +61,23 @@ fn number_text(value: &str, dialect: CsvDialect) -> Cow<'_, str> {
     plain_number(value, dialect).unwrap_or_default()
 }
 
-/// A reader of the records after the header line, if there is one, whose fields are trimmed. Of separators other than
-/// one byte, which settings do not have, it takes a comma.
+/// A reader of the records after the header line, if there is one, whose fields are trimmed. Each line must have as many
+/// values as the first.
 fn reader(bytes: &[u8], dialect: CsvDialect) -> csv::Reader<&[u8]> {
+    reader_settings(dialect).from_reader(bytes)
+}
+
+/// The settings of [`reader`]. Of separators other than one byte, which the keys of a dataset do not have, it takes a
+/// comma.
+fn reader_settings(dialect: CsvDialect) -> csv::ReaderBuilder {
     let byte = |c: Option<char>| c.and_then(|c| u8::try_from(c).ok());
-    csv::ReaderBuilder::new()
+    let mut settings = csv::ReaderBuilder::new();
+    settings
         .trim(csv::Trim::All)
         .delimiter(byte(dialect.separator).unwrap_or(b','))
         .comment(byte(dialect.comment))
-        .has_headers(!dialect.is_without_header)
-        .from_reader(bytes)
+        .has_headers(!dialect.is_without_header);
+    settings
 }
 
 /// The names and types of the columns, without their values, by a pass over the whole file.
@@ -95,22 +102,46 @@ fn survey_columns(
     }
     let mut found = vec![ColumnSurvey::default(); heads.len()];
     let mut record = StringRecord::new();
+    let mut records = 0;
+    let mut may_be_orange = !dialect.is_without_header;
     while reader.read_record(&mut record).map_err(|e| content_error(&e))? {
+        records += 1;
+        may_be_orange = may_be_orange && (records > 2 || describes_columns(&record, records));
+        if may_be_orange && records == 2 {
+            return Err(ContentError::Invalid(
+                "lines 2 and 3 describe the columns, as Orange writes them: remove both lines"
+                    .into(),
+            ));
+        }
         for ((column, value), head) in found.iter_mut().zip(&record).zip(&heads) {
             column.add_value(value, plain_number(value, dialect).as_deref(), head);
         }
     }
     if !dialect.is_without_header {
-        check_names(&heads, &found)?;
+        check_names(&heads, &found, dialect)?;
     }
     let mut seen = std::collections::HashSet::new();
     if let Some(twice) = heads.iter().find(|name| !seen.insert(*name)) {
         return Err(ContentError::Invalid(format!(
-            "two columns are called \"{}\"",
+            "two columns are called \"{}\": rename one",
             sanitised(twice)
         )));
     }
     Ok(heads.iter().map(str::to_owned).zip(found.iter().map(ColumnSurvey::empty)).collect())
+}
+
+/// Whether a record is one of the two in which Orange says of what kind the columns of a table are: in the first, the
+/// name of a type or the categories of each column, and in the second, which column is the class.
+fn describes_columns(record: &StringRecord, number: usize) -> bool {
+    let types = ["c", "d", "s", "t", "continuous", "discrete", "string", "time"];
+    let roles = ["class", "meta", "ignore", "i", ""];
+    match number {
+        1 => record.iter().any(|value| types.contains(&value)),
+        _ => {
+            record.iter().all(|value| roles.contains(&value))
+                && record.iter().any(|v| !v.is_empty())
+        }
+    }
 }
 
 /// What is known of a column from its values so far.
@@ -146,19 +177,30 @@ impl ColumnSurvey {
 
 /// An error if the first line seems to be a record: some of its fields are numbers, and each of the others is a mark of
 /// a missing value or occurs as a text in its own column. So numbers such as years may be names if another field is
-/// neither. Also allowed is what pandas writes for columns without names: an empty field above the index, then the
-/// numbers 0, 1, 2, ….
-fn check_names(heads: &StringRecord, found: &[ColumnSurvey]) -> Result<(), ContentError> {
-    if !heads.iter().any(is_number)
-        || !heads.iter().zip(found).all(|(name, column)| {
-            is_number(name) || is_mark(name) || column.has_text && column.has_head
-        })
-        || heads.len() > 1
-            && heads.iter().enumerate().all(|(i, name)| match i.checked_sub(1) {
-                None => name.is_empty(),
-                Some(before) => name == before.to_string(),
-            })
-    {
+/// neither. They may not if one of them is written as no name is, with decimals, leading zeros or signs between
+/// thousands, and no text is above numbers. Also allowed is what pandas writes for columns without names: an empty field
+/// above the index, then the numbers 0, 1, 2, ….
+fn check_names(
+    heads: &StringRecord,
+    found: &[ColumnSurvey],
+    dialect: CsvDialect,
+) -> Result<(), ContentError> {
+    let is_number = |name: &str| is_number(name, dialect);
+    let are_values = heads.iter().zip(found).all(|(name, column)| {
+        is_number(name) || is_mark(name) || column.has_text && column.has_head
+    });
+    let has_value = heads.iter().any(|name| is_number(name) && !is_plain_whole(name));
+    let no_text_is_above_numbers = heads
+        .iter()
+        .zip(found)
+        .all(|(name, column)| is_number(name) || is_mark(name) || column.has_text);
+    let counts_columns = heads.len() > 1
+        && heads.iter().enumerate().all(|(i, name)| match i.checked_sub(1) {
+            None => name.is_empty(),
+            Some(before) => name == before.to_string(),
+        });
+    let is_record = are_values || has_value && no_text_is_above_numbers;
+    if !heads.iter().any(is_number) || !is_record || counts_columns {
         return Ok(());
     }
     let all_numbers = heads.iter().all(|name| is_number(name) || is_mark(name));
@@ -169,8 +211,13 @@ fn check_names(heads: &StringRecord, found: &[ColumnSurvey]) -> Result<(), Conte
 }
 
 /// Whether a field is written as a number.
-fn is_number(name: &str) -> bool {
-    name.parse::<f64>().is_ok()
+fn is_number(name: &str, dialect: CsvDialect) -> bool {
+    plain_number(name, dialect).is_some_and(|plain| plain.parse::<f64>().is_ok())
+}
+
+/// Whether a field is a whole number without leading zeros, as a year is, which may name a column.
+fn is_plain_whole(name: &str) -> bool {
+    name.bytes().all(|byte| byte.is_ascii_digit()) && (name == "0" || !name.starts_with('0'))
 }
 
 /// What is wrong with a line, in our words, from the error of the reader.
@@ -180,7 +227,14 @@ fn content_error(e: &csv::Error) -> ContentError {
         csv::ErrorKind::UnequalLengths { expected_len, len, .. } => {
             let values = count(*len as usize, "value");
             let columns = count(*expected_len as usize, "column");
-            format!("it has {values}, but there are {columns}")
+            // The first record after the header disagrees with it, which is as likely to be wrong.
+            let is_first = e.position().is_some_and(|position| position.record() == 1);
+            let remedy = if is_first {
+                "; line 1 must have a name for each column: complete it, or remove it if it has none"
+            } else {
+                ""
+            };
+            format!("it has {values}, but there are {columns}{remedy}")
         }
         csv::ErrorKind::Utf8 { .. } => "it is not UTF-8 text".into(),
         _ => e.to_string(),
@@ -214,6 +268,8 @@ mod tests {
             ("1.5,NA,0\n2.5,3,1\n", "numbers"),
             ("5.1,3.5,setosa\n4.9,3.0,setosa\n7.0,3.2,versicolor\n", "values"),
             ("39,State-gov,<=50K\n50,State-gov,<=50K\n38,Private,>50K\n", "values"),
+            ("A1,01,7.5,9.7\nB2,03,8.5,9.1\nC3,05,1,13.4\n", "values"),
+            ("18.0,8,torino\n15.0,8,skylark\n16.0,8,rebel\n", "values"),
         ] {
             let said = read(text.as_bytes()).unwrap_err().to_string();
             assert_eq!(
@@ -225,6 +281,8 @@ mod tests {
         }
         for text in [
             "country,1990,1991\nA,1,2\nB,3,4\n",
+            // A text above numbers is a name.
+            "dose,0.5,0.75\n1,2,3\n2,3,4\n",
             ",0,1,2\n0,0.5,1,0\n1,0.25,2,1\n",
             "a,b\n1,2\n",
             "x\n1\n",
@@ -247,13 +305,22 @@ mod tests {
     fn what_is_not_a_table_is_refused() {
         for (bytes, message) in [
             (&b"a,b\n1,2\n3\n"[..], "line 3: it has 1 value, but there are 2 columns"),
-            (b"a,a\n1,2\n", "two columns are called \"a\""),
+            (b"a,a\n1,2\n", "two columns are called \"a\": rename one"),
+            (
+                b"a,kind\nc,d\n,class\n1,x\n",
+                "lines 2 and 3 describe the columns, as Orange writes them: remove both lines",
+            ),
+            (
+                b"569,30,no\n1,2,3,4,0\n2,3,4,5,1\n",
+                "line 2: it has 5 values, but there are 3 columns; line 1 must have a name for each column: complete it, or remove it if it has none",
+            ),
             (b"\n\n", "there is no line but comments and empty ones"),
             (b"a\n1\n\xff\xfe\n", "line 3: it is not UTF-8 text"),
         ] {
             assert_eq!(read(bytes).unwrap_err().to_string(), message);
         }
         assert!(read("a\n\u{fffd}\n".as_bytes()).is_ok());
+        assert!(read(b"a,kind\n1,c\n,d\n2,class\n").is_ok());
     }
 
     /// A million columns; a name of a million letters, which no message repeats.

@@ -4,10 +4,13 @@
 //! The reader of records is the library's. A separator is found by reading with each of the usual ones: the right one
 //! divides all lines into equally many values.
 
-use super::reader;
+use super::{reader, reader_settings};
 use exactfed_core::problem::arrays::CsvDialect;
 use std::borrow::Cow;
+use std::collections::HashSet;
 
+/// The bytes with which a text in UTF-8 may begin, which are no part of it.
+const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 /// The separators that are tried, in the order of preference.
 const SEPARATORS: [char; 5] = [',', ';', '\t', '|', ' '];
 /// The most bytes of a file, and the most of its lines, from which its way of writing is found.
@@ -59,12 +62,60 @@ fn are_digits(text: &str) -> bool {
     text.bytes().all(|byte| byte.is_ascii_digit())
 }
 
-/// The text of a file as the reader of records takes it, to which every blank is a separator: where blanks separate
-/// values, with a single one between two values.
+/// The text of a file as the reader of records takes it, to which every blank is a separator, and which wants a name for
+/// each column: where blanks separate values, with a single one between two values; and with an empty name before the
+/// others where the names of the rows have none, as R writes tables.
 pub fn separable(bytes: &[u8], dialect: CsvDialect) -> Cow<'_, [u8]> {
-    match dialect.separator {
+    let text = match dialect.separator {
         Some(' ') => Cow::Owned(with_single_blanks(bytes, dialect.comment)),
         _ => Cow::Borrowed(bytes),
+    };
+    let separator = dialect.separator.unwrap_or(',');
+    match u8::try_from(separator) {
+        Ok(separator) if lacks_name_of_rows(&text, dialect) => {
+            let place = header_place(&text, dialect.comment);
+            let name = [b'"', b'"', separator];
+            Cow::Owned([&text[..place], &name, &text[place..]].concat())
+        }
+        _ => text,
+    }
+}
+
+/// Whether the first column of a table has no place in its header, as R's `write.table` writes the names of the rows:
+/// the header has two names or more, and each of the first lines after it one value more. As names of rows, the first
+/// values are there and differ. Where each line ends with a separator, it has one value more too, which is empty.
+fn lacks_name_of_rows(text: &[u8], dialect: CsvDialect) -> bool {
+    if dialect.is_without_header {
+        return false;
+    }
+    let mut reader = reader_settings(dialect).flexible(true).from_reader(first_lines(text));
+    let Ok(names) = reader.headers().map(csv::StringRecord::len) else { return false };
+    let mut seen = HashSet::new();
+    let mut has_last_values = false;
+    for record in reader.records() {
+        let Ok(record) = record else { return false };
+        let first = record.get(0).unwrap_or_default();
+        if record.len() != names + 1 || first.is_empty() || !seen.insert(first.to_owned()) {
+            return false;
+        }
+        has_last_values = has_last_values || record.get(names).is_some_and(|last| !last.is_empty());
+    }
+    names > 1 && has_last_values
+}
+
+/// The place in a text at which its header begins: after the mark of the byte order, empty lines and comments.
+fn header_place(text: &[u8], comment: Option<char>) -> usize {
+    let mut place = if text.starts_with(BYTE_ORDER_MARK) { BYTE_ORDER_MARK.len() } else { 0 };
+    loop {
+        let rest = &text[place..];
+        let blank = rest.iter().take_while(|byte| byte.is_ascii_whitespace()).count();
+        place += blank;
+        let is_comment = comment.zip(text.get(place)).is_some_and(|(c, b)| c == char::from(*b));
+        if !is_comment {
+            return place;
+        }
+        let ends_line = |byte: &u8| matches!(*byte, b'\n' | b'\r');
+        place += text[place..].iter().position(ends_line).unwrap_or(text.len() - place);
     }
 }
 
@@ -257,6 +308,41 @@ mod tests {
             assert_eq!(found.as_deref(), Some(plain), "{value}");
         }
         assert_eq!(plain_number("1.5", dialect(Some(','), None)), None);
+    }
+
+    /// As R's `write.table` writes a table with names of rows, in whose header they have no name.
+    #[test]
+    fn names_of_rows_get_an_empty_name() {
+        let with = |separator| CsvDialect { separator: Some(separator), ..CsvDialect::default() };
+        let as_read = |text: &str, dialect| {
+            String::from_utf8(separable(text.as_bytes(), dialect).into_owned()).unwrap()
+        };
+        for (text, separator, read) in [
+            (
+                "\"x\" \"y\"\n\"1\"  5 6\n\"2\" 7 8\n",
+                ' ',
+                "\"\" \"x\" \"y\"\n\"1\" 5 6\n\"2\" 7 8\n",
+            ),
+            ("x\ty\na\t5\t\nb\t\t6\n", '\t', "\"\"\tx\ty\na\t5\t\nb\t\t6\n"),
+            ("\u{feff}\nx,y\na,5,6\n", ',', "\u{feff}\n\"\",x,y\na,5,6\n"),
+        ] {
+            assert_eq!(as_read(text, with(separator)), read);
+        }
+        let noted = CsvDialect { comment: Some('#'), ..with(',') };
+        assert_eq!(as_read("# p,q,r\nx,y\na,5,6\n", noted), "# p,q,r\n\"\",x,y\na,5,6\n");
+        // A separator at the end of each line, an unquoted comma, names of rows that are not unique, and one column.
+        for text in [
+            "x,y\n1,2,\n3,4,\n",
+            "x,y\n1,2,3\n4,5\n",
+            "x,y\na,5,6\na,7,8\n",
+            "x\na,5\nb,6\n",
+            "x,y\n",
+        ] {
+            assert_eq!(as_read(text, with(',')), text);
+        }
+        let without = CsvDialect { is_without_header: true, ..with(',') };
+        assert_eq!(as_read("x,y\na,5,6\n", without), "x,y\na,5,6\n");
+        says("\"x\" \"y\"\n\"1\" 5 6\n\"2\" 7 8\n", "separator = \" \"");
     }
 
     #[test]

@@ -6,6 +6,7 @@ mod clients;
 mod columns;
 mod instances;
 mod missing;
+mod named;
 mod refused;
 mod sparse;
 mod unusual;

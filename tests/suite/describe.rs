@@ -410,7 +410,7 @@ fn what_no_problem_takes_is_described_with_the_reason() {
             "--label names a column, but the file has none",
         ),
         ("none.csv", "a,label\n", &[], "", "there are 0 records of 1 features"),
-        ("r.txt", "1 x\n", &[], "", "\"x\" is not index:value"),
+        ("r.txt", "1 1:2\n1 x\n", &[], "", "\"x\" is not index:value"),
     ] {
         bench.write(file, text);
         let output = bench.run(&[&["data", file], arguments].concat()).expect(2);

@@ -17,7 +17,7 @@ use clients::{RecordClients, clients_of_arrays};
 pub use error::{DescribeError, RecordsError, StarterError};
 use exactfed_core::linalg::Matrix;
 use exactfed_core::problem::arrays::{Array, Column, Contents, CsvDialect, DataFile, sanitised};
-use exactfed_core::problem::column::LongNumber;
+use exactfed_core::problem::column::{Exceptions, LongNumber};
 use exactfed_core::words::count;
 use features::{FeatureMoments, FeatureRows};
 use starter::Starter;
@@ -31,6 +31,8 @@ const MOST_FEATURES: usize = 500;
 const MOST_PRODUCTS: f64 = 4e9;
 /// The most distinct labels that count as classes.
 const MOST_CLASSES: usize = 20;
+/// The fewest records for each class on average, if labels that are whole numbers are taken for classes.
+const FEWEST_OF_CLASS: usize = 5;
 /// The most names or values that a line lists.
 const MOST_NAMED: usize = 12;
 /// The names by which a column is taken to be that of the labels, where the user names none, in the order of
@@ -205,7 +207,11 @@ fn seen(
     tables: Option<TableReader>,
 ) -> Result<(DataFile, Contents), DataError> {
     let size = Some(super::size(path, &bytes));
-    let dialect = super::detected_dialect(path, &bytes, stated);
+    // What cannot be unpacked is reported when the file is read.
+    let dialect = super::text_of(path, &bytes).map_or_else(
+        |_| CsvDialect::default(),
+        |text| super::detected_dialect(path, &text, stated),
+    );
     let file = DataFile { path: path.to_owned(), sha256: None, size, dialect };
     let contents = super::read(&file, bytes, tables)
         .map_err(|error| DataError::Content { path: path.to_owned(), error })?;
@@ -274,6 +280,9 @@ impl FileRecords<'_> {
     /// If there are no records or no features, or another number of labels than of records.
     fn description(&self, file: &DataFile, tune: bool) -> Result<Description, RecordsError> {
         let (n, d) = self.features.size();
+        if d == 0 && n > 0 && !self.table.lines.is_empty() {
+            return Err(RecordsError::NoFeatures(self.table.lines.join("; ")));
+        }
         if n == 0 || d == 0 || self.labels.len() != n {
             let labels = self.labels.len();
             return Err(RecordsError::Incomplete { n, d, labels });
@@ -397,12 +406,27 @@ fn varying_features(all: usize, constant: &[usize]) -> Vec<usize> {
 }
 
 /// Whether labels are taken for the names of classes, and not for numbers to fit: they are two different labels of any
-/// kind, or at most [`MOST_CLASSES`] different texts or whole numbers. `classes` has the different labels, each with
+/// kind, or at most [`MOST_CLASSES`] different texts or whole numbers, of the latter each with [`FEWEST_OF_CLASS`]
+/// records on average: counts and points in a small file are no classes. `classes` has the different labels, each with
 /// the number of its records; missing ones are none of them.
 fn is_classes(labels: &Column, classes: &[(String, usize)]) -> bool {
-    let is_whole = |x: &f64| x.is_nan() || x.fract() == 0.0;
-    let are_whole = labels.numbers().is_none_or(|values| values.iter().all(is_whole));
-    classes.len() == 2 || classes.len() <= MOST_CLASSES && are_whole
+    let records: usize = classes.iter().map(|(_, records)| *records).sum();
+    let may_be_classes = match labels {
+        Column::Text(texts) => !are_numbers_with_decimals_and_texts(texts),
+        _ => labels.numbers().is_none_or(|values| {
+            values.iter().all(|x| x.is_nan() || x.fract() == 0.0)
+                && records >= FEWEST_OF_CLASS * classes.len()
+        }),
+    };
+    classes.len() == 2 || classes.len() <= MOST_CLASSES && may_be_classes
+}
+
+/// Whether most of some texts are numbers, at least one of them with decimals: then they are no names of classes, but
+/// numbers of which a few could not be written as such, as "<0.006".
+fn are_numbers_with_decimals_and_texts(texts: &[String]) -> bool {
+    let has_decimals =
+        |text: &String| text.parse::<f64>().is_ok_and(|x| !x.is_nan() && x.fract() != 0.0);
+    Exceptions::among_numbers(texts).is_some() && texts.iter().any(has_decimals)
 }
 
 /// The first [`MOST_NAMED`] of some texts in one line, and how many there are if there are more.

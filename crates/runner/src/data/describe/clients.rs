@@ -66,6 +66,25 @@ pub fn may_be_clients(name: &str) -> bool {
     })
 }
 
+/// The words by which a column of whole numbers is taken to hold identifiers of records or of their groups.
+const IDENTIFIERS: [&str; 6] = ["id", "ids", "identifier", "uid", "uuid", "guid"];
+
+/// Whether a word of the name of a column says that it holds identifiers, as in "id", "patient_id" and "PatientID".
+pub fn names_identifiers(name: &str) -> bool {
+    let mut words = vec![String::new()];
+    let mut follows_lower = false;
+    for c in name.chars() {
+        if !c.is_alphanumeric() || follows_lower && c.is_uppercase() {
+            words.push(String::new());
+        }
+        if let Some(word) = words.last_mut().filter(|_| c.is_alphanumeric()) {
+            word.extend(c.to_lowercase());
+        }
+        follows_lower = c.is_lowercase();
+    }
+    words.iter().any(|word| IDENTIFIERS.contains(&word.as_str()))
+}
+
 /// Whether a word is the plural of another one, as in sites and countries.
 fn is_plural(word: &str, one: &str) -> bool {
     let stem_of_y = word.strip_suffix("ies");
@@ -112,4 +131,19 @@ pub fn clients_of_arrays(
         }
         None => RecordClients::Parts(None),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_say_that_a_column_holds_identifiers() {
+        for name in ["id", "ID", "patient_id", "PatientID", "obs.id", "Sample Id", "uuid"] {
+            assert!(names_identifiers(name), "{name}");
+        }
+        for name in ["PID", "idle", "width", "acid", "identity", "", "humid"] {
+            assert!(!names_identifiers(name), "{name}");
+        }
+    }
 }

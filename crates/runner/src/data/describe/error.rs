@@ -1,5 +1,6 @@
 //! Why a data file is not described, or there is no manifest to start from.
 
+use super::MOST_CLASSES;
 use super::starter::MOST_DENSE_BYTES;
 use crate::data::DataError;
 use exactfed_core::problem::MOST_DIMENSIONS;
@@ -60,7 +61,9 @@ pub enum RecordsError {
         arrays: String,
     },
     /// The arrays have other names or shapes than those of records.
-    #[error("records are the arrays x (n, d) and y (n,), not {arrays}")]
+    #[error(
+        "records are the arrays x (n, d) and y (n,), not {arrays}: save them by these names and shapes"
+    )]
     OtherArrays {
         /// The names and shapes of the arrays.
         arrays: String,
@@ -73,6 +76,11 @@ pub enum RecordsError {
         /// What it holds.
         error: NotNumbers,
     },
+    /// No column of a table is a feature.
+    #[error(
+        "no column but that of the labels is a feature: {0}; write the manifest by hand, with these in `features` and `categorical`"
+    )]
+    NoFeatures(String),
     /// Features or labels are missing.
     #[error(
         "there are {n} records of {d} features and {labels} labels; both and one label each are needed"
@@ -139,9 +147,21 @@ pub enum StarterError {
     )]
     LargeFeatures,
     /// There is one class.
-    #[error("all labels are the same")]
+    #[error(
+        "all labels are the same, and nothing is learnt of them: choose others, in a table by `--label`"
+    )]
     EqualLabels,
     /// Labels are many texts.
-    #[error("there are {0} different labels of text; two classes or numbers are needed")]
+    #[error(
+        "there are {0} different labels of text; at most {MOST_CLASSES} classes, or numbers, are needed: choose others, in a table by `--label`"
+    )]
     TextLabels(usize),
+    /// Labels are numbers but for a few texts.
+    #[error(
+        "the labels hold {held}: replace these by numbers or, if they mark missing values, by `NA`"
+    )]
+    TextsAmongLabels {
+        /// What the labels hold, in words.
+        held: String,
+    },
 }

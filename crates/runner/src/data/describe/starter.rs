@@ -5,6 +5,7 @@ use super::features::{FeatureMoments, FeatureRows};
 use super::{FileRecords, Remedy, StarterError, is_classes, varying_features};
 use exactfed_core::problem::MOST_DIMENSIONS;
 use exactfed_core::problem::arrays::{Column, DataFile};
+use exactfed_core::problem::column::Exceptions;
 use std::collections::BTreeMap;
 
 /// The share of non-zeros below which features are not standardised: that would make numbers of their zeros.
@@ -52,7 +53,7 @@ impl<'a> Starter<'a> {
         moments: &[FeatureMoments],
         constant: &[usize],
     ) -> Result<Self, StarterError> {
-        let kind = problem_kind(records, classes)?;
+        let kind = problem_kind(records, file, classes)?;
         let (n, d) = records.features.size();
         if let RecordClients::Parts(Some(clients)) = records.clients
             && clients > n
@@ -303,6 +304,7 @@ fn fill_template(template: &str, values: &[(&str, Option<String>)]) -> String {
 /// If all labels are equal, or are too many different texts to be classes.
 fn problem_kind(
     records: &FileRecords<'_>,
+    file: &DataFile,
     classes: &[(String, usize)],
 ) -> Result<&'static str, StarterError> {
     match (&*records.labels, classes.len()) {
@@ -310,7 +312,14 @@ fn problem_kind(
         (_, 2) => Ok("logistic-dataset"),
         _ if is_classes(&records.labels, classes) => Ok("softmax-dataset"),
         (Column::Numbers(_) | Column::LongNumbers(_), _) => Ok("least-squares-dataset"),
-        (Column::Text(_) | Column::Unread { .. }, n) => Err(StarterError::TextLabels(n)),
+        (Column::Text(texts), n) => Err(match Exceptions::among_numbers(texts) {
+            Some(few) => {
+                let held = few.describe(texts, |record| records.place(file, record));
+                StarterError::TextsAmongLabels { held }
+            }
+            None => StarterError::TextLabels(n),
+        }),
+        (Column::Unread { .. }, n) => Err(StarterError::TextLabels(n)),
     }
 }
 

@@ -1,6 +1,6 @@
 //! The records of a table: which column is what, and which values are missing.
 
-use super::clients::{ClientWish, RecordClients, may_be_clients};
+use super::clients::{ClientWish, RecordClients, may_be_clients, names_identifiers};
 use super::features::FeatureRows;
 use super::{
     FileRecords, RecordsError, Remedy, TableNotes, Wishes, first_names, known_rows, label_place,
@@ -25,6 +25,8 @@ struct Division<'a> {
     features: Vec<NamedColumn<'a>>,
     /// Columns that are left out because they number or name the rows, as messages name them.
     indices: Vec<String>,
+    /// Columns of whole numbers that are left out because their names say that they are identifiers.
+    identifiers: Vec<String>,
     /// Columns that are left out because no row has a value.
     empty: Vec<String>,
     /// The features that are pairs of words, such as yes and no, of which the second in sorted order is 1.
@@ -191,8 +193,9 @@ impl<'a> Division<'a> {
     /// Divides the columns other than that of the labels, which is at the place `labels`. Each column is the first of
     /// these that it fits: values that are not read; an index of the rows; a column without values; the one that says
     /// which client holds a record, which is the one that is wanted or else the first whose name says so and that has
-    /// half of its values or more, at least two different ones, and five records or more for each of these on average;
-    /// a feature, if it is of numbers or of two words; a column of texts, which is left out.
+    /// half of its values or more, at least two different ones that are no answers of yes or no, and five records or
+    /// more for each of these on average; identifiers; a feature, if it is of numbers or of two words; a column of
+    /// texts, which is left out.
     fn new(
         file: &DataFile,
         columns: &'a [(String, Column)],
@@ -238,8 +241,12 @@ impl<'a> Division<'a> {
                 && may_be_clients(name)
                 && 2 * known >= n;
             let values = if is_candidate { value_counts(&column).len() } else { 0 };
-            if (2..=n / 5).contains(&values) {
+            if (2..=n / 5).contains(&values) && !is_answer(&column) {
                 divided.clients = Some(NamedColumn { name, column });
+                continue;
+            }
+            if names_identifiers(name) && holds_whole_numbers(&column) {
+                divided.identifiers.push(shown);
                 continue;
             }
             let Column::Text(texts) = &*column else {
@@ -304,8 +311,15 @@ impl<'a> Division<'a> {
 
     /// Whether the manifest lists the features, because columns are left out or a user may want to leave some out.
     fn lists_features(&self) -> bool {
-        let shown =
-            [&self.indices, &self.empty, &self.pairs, &self.texts, &self.unread, &self.exceptions];
+        let shown = [
+            &self.indices,
+            &self.identifiers,
+            &self.empty,
+            &self.pairs,
+            &self.texts,
+            &self.unread,
+            &self.exceptions,
+        ];
         shown.into_iter().any(|names| !names.is_empty()) || !self.numbers_of_records().is_empty()
     }
 
@@ -318,6 +332,8 @@ impl<'a> Division<'a> {
             }
         };
         say(&self.indices, "columns that number or name the rows, which are left out: ", "");
+        let identifiers = "columns of identifiers, as their names say, which are left out: ";
+        say(&self.identifiers, identifiers, "; to use one, add it to `features`");
         say(&self.empty, "columns without any value, which are left out: ", "");
         let categories = "; to use one, add it to `features` and `categorical`";
         say(&self.texts, "columns of text, which are left out: ", categories);
@@ -328,6 +344,19 @@ impl<'a> Division<'a> {
         say(&numbers, "columns of which all values are different whole numbers: ", remove);
         lines
     }
+}
+
+/// Whether a column answers whether something is so: its values are 0 and 1, or a pair of words such as yes and no.
+/// Such a column marks records, also where its name has the word of a client: "hospital" may say who was in one.
+fn is_answer(column: &Column) -> bool {
+    let counts = value_counts(column);
+    let values: Vec<&str> = counts.iter().map(|(value, _)| value.as_str()).collect();
+    values == ["0", "1"] || numbers_of_pair(column).is_some()
+}
+
+/// Whether all values of a column that are known are whole numbers.
+fn holds_whole_numbers(column: &Column) -> bool {
+    column.numbers().is_some_and(|values| values.iter().all(|x| x.is_nan() || x.fract() == 0.0))
 }
 
 fn lacks_values(column: &Column) -> bool {

@@ -77,7 +77,7 @@ impl FileRecords<'_> {
     }
 
     /// Where in the file the record in this row is.
-    fn place(&self, file: &DataFile, row: usize) -> String {
+    pub(super) fn place(&self, file: &DataFile, row: usize) -> String {
         file.place(self.rows[row], self.file_records)
     }
 

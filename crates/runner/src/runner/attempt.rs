@@ -84,7 +84,7 @@ impl<'p> Attempt<'p> {
         let mut coupled = at_optimum.map(|from| start(instance, algorithm, &from));
         // Metrics are read from the clients of the run itself alone.
         twin.iter_mut().chain(&mut coupled).for_each(|run| run.without_ends());
-        let meter = Meter::new(scenario, &identity.record, identity.rounds, own);
+        let meter = Meter::new(scenario, prepared.cell, own);
         let further = meter.metrics.iter().map(|metric| (*metric, Vec::new())).collect();
         let trace = Trace { further, ..Trace::default() };
         let attempt = Self {
@@ -209,7 +209,7 @@ impl<'p> Attempt<'p> {
         trace.cost.push(own.cost());
         let optimum = self.scenario.optimum();
         trace.sq_error.extend(optimum.map(|optimum| squared_distance(theta, optimum)));
-        let limit = self.scenario.fixed_point.as_ref();
+        let limit = self.scenario.fixed_point(self.prepared.cell);
         trace.sq_error_limit.extend(limit.map(|limit| squared_distance(theta, limit)));
         self.meter.read(own, coupled, &mut trace.further);
         if self.prepared.cell.identity.record.iterates {

@@ -2,7 +2,7 @@
 //! burn-in, biases and second moments, a vector a run.
 
 use super::prepare::Scenario;
-use crate::manifest::Record;
+use crate::plan::Cell;
 use crate::quantity::{MeasuredOn, Metric, Reading, TimeAverage};
 use exactfed_core::federated::Run;
 use exactfed_core::kernel::axpy;
@@ -11,6 +11,7 @@ use exactfed_core::problem::Facts;
 /// What a cell measures, and what must be remembered of it between rounds.
 pub struct Meter<'a> {
     scenario: &'a Scenario,
+    cell: &'a Cell,
     /// The metrics that it measures.
     pub metrics: Vec<Metric>,
     /// The number of rounds that the meter has seen.
@@ -26,9 +27,10 @@ pub struct Meter<'a> {
 }
 
 impl<'a> Meter<'a> {
-    /// A meter for the metrics and averages that `record` lists, in the order of their table and not of the manifest.
-    /// Metrics that `run`, a run of this number of rounds on this scenario, does not have are left out.
-    pub fn new(scenario: &'a Scenario, record: &Record, rounds: u64, run: &dyn Run) -> Self {
+    /// A meter for the metrics and averages that the manifest records of a cell, in the order of their table and not of
+    /// the manifest. Metrics that `run`, a run of the cell on this scenario of it, does not have are left out.
+    pub fn new(scenario: &'a Scenario, cell: &'a Cell, run: &dyn Run) -> Self {
+        let record = &cell.identity.record;
         let facts: &dyn Facts = &*scenario.instance;
         let n = facts.clients();
         let d = facts.dim();
@@ -54,8 +56,8 @@ impl<'a> Meter<'a> {
         }
         let seen = 0;
         let sum = vec![0.0; d];
-        let burn_in = record.rounds_before(rounds);
-        Self { scenario, metrics, seen, sum, burn_in, averages, corrections }
+        let burn_in = record.rounds_before(cell.identity.rounds);
+        Self { scenario, cell, metrics, seen, sum, burn_in, averages, corrections }
     }
 
     /// Takes in a round of the run, recorded or not, and of its run on the linearised twin, if there is one: the mean
@@ -76,7 +78,7 @@ impl<'a> Meter<'a> {
         let facts: &dyn Facts = &*self.scenario.instance;
         let optimum = facts.optimum();
         let d = facts.dim();
-        let centre = self.scenario.fixed_point.as_deref().unwrap_or(optimum);
+        let centre = self.scenario.fixed_point(self.cell).unwrap_or(optimum);
         let theta = run.estimate();
         let clients = if has_averages_of_variates(&self.averages) { run.clients() } else { None };
         let xi = clients

@@ -155,7 +155,7 @@ pub fn cycle<'s>(cell: &Cell, scenario: &'s Scenario) -> Option<Result<Cycle<'s>
 /// Where rounds have a period, it is the mean of the limits over the rounds of the period, to which averages over
 /// rounds tend.
 pub fn limit<'s>(cell: &Cell, scenario: &'s Scenario) -> Option<&'s [f64]> {
-    match scenario.fixed_point.as_deref() {
+    match scenario.fixed_point(cell) {
         None => custom_limits(cell, scenario).map(|limits| &limits.mean[..]),
         Some(point) => means_converge(cell, scenario).then_some(point),
     }

@@ -30,10 +30,8 @@ pub struct Scenario {
     uses_optimum: bool,
     /// The starting point θ_0, d numbers.
     pub start: Vec<f64>,
-    /// The mean that rounds leave as it is, where theory knows it: lim E θ_t if means converge. Runs
-    /// measure `sq-error-limit` from it, and start at it on request, also where they do not. What theory
-    /// says is [`predict::limit`](super::predict::limit).
-    pub fixed_point: Option<Vec<f64>>,
+    /// What [`Self::fixed_point`] returns, once it is asked for.
+    fixed_point: OnceLock<Option<Vec<f64>>>,
     /// The linearised twin and lim E θ_t of its runs, where biases are measured
     /// on a field that is not linear.
     pub twin: Option<(Arc<dyn Instance>, Vec<f64>)>,
@@ -55,6 +53,14 @@ pub struct CustomLimits {
 }
 
 impl Scenario {
+    /// The mean that the rounds of `cell` leave as it is, d numbers, where theory knows it: lim E θ_t if means converge.
+    /// Runs measure `sq-error-limit` from it, and start at it on request, also where they do not. What theory says is
+    /// [`predict::limit`](super::predict::limit). It is computed at the first call, since it may take long and `check`
+    /// needs it only where runs start at it. `cell` must be the one that the scenario was made for.
+    pub fn fixed_point(&self, cell: &Cell) -> Option<&[f64]> {
+        self.fixed_point.get_or_init(|| fixed_point(cell, &*self.instance)).as_deref()
+    }
+
     /// θ*, from which runs are measured, d numbers; `None` if the manifest leaves it out.
     pub fn optimum(&self) -> Option<&[f64]> {
         self.uses_optimum.then(|| self.instance.optimum())
@@ -397,11 +403,17 @@ fn scenario(
     }
     check_matrices(cell, instance.dim())?;
     check_classes(cell, &*instance)?;
-    let fixed_point = fixed_point(cell, &*instance);
-    let start = start_on(&cell.identity.start, &*instance)?.or_else(|| fixed_point.clone()).ok_or_else(|| {
-        let message = "needs a linear problem with independent noise, or with few clients and states, on which the limit is known exactly";
-        Fault::new("start.limit", message)
-    })?;
+    let known_fixed_point = OnceLock::new();
+    let start = match start_on(&cell.identity.start, &*instance)? {
+        Some(start) => start,
+        None => {
+            let limit = known_fixed_point.get_or_init(|| fixed_point(cell, &*instance));
+            limit.clone().ok_or_else(|| {
+                let message = "needs a linear problem with independent noise, or with few clients and states, on which the limit is known exactly";
+                Fault::new("start.limit", message)
+            })?
+        }
+    };
     let twin = twin
         .map(|twin: Arc<dyn Instance>| -> Result<_, Fault> {
             let message = "`bias` needs independent draws on a field that is not linear";
@@ -412,7 +424,7 @@ fn scenario(
         .transpose()?;
     Ok(Scenario {
         start,
-        fixed_point,
+        fixed_point: known_fixed_point,
         twin,
         instance,
         key: hash,

@@ -268,7 +268,7 @@ fn the_limit_of_a_corrected_run_is_the_optimum() {
     let plan = Plan::of_text(GARNET, &[]);
     for cell in &prepare(&NoFiles, &plan.cells.iter().collect::<Vec<_>>()).unwrap() {
         let scenario = cell.scenario(0);
-        let limit = scenario.fixed_point.as_ref().unwrap();
+        let limit = scenario.fixed_point(cell.cell).unwrap();
         let apart = squared_distance(limit, scenario.instance.optimum());
         let heterogeneous = cell.cell.settings.get("local-steps").unwrap().to_string() != "1";
         match &*cell.cell.identity.algorithm {

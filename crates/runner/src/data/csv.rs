@@ -61,8 +61,8 @@ fn number_text(value: &str, dialect: CsvDialect) -> Cow<'_, str> {
     plain_number(value, dialect).unwrap_or_default()
 }
 
-/// A reader of the records after the header line, if there is one, whose fields are trimmed. Each line must have as many
-/// values as the first.
+/// A reader of the records after the header line, if there is one, whose fields are trimmed. Each line must have as
+/// many values as the first.
 fn reader(bytes: &[u8], dialect: CsvDialect) -> csv::Reader<&[u8]> {
     reader_settings(dialect).from_reader(bytes)
 }
@@ -178,32 +178,33 @@ impl ColumnSurvey {
 /// An error if the first line seems to be a record: some of its fields are numbers, and each of the others is a mark of
 /// a missing value or occurs as a text in its own column. So numbers such as years may be names if another field is
 /// neither. They may not if one of them is written as no name is, with decimals, leading zeros or signs between
-/// thousands, and no text is above numbers. Also allowed is what pandas writes for columns without names: an empty field
-/// above the index, then the numbers 0, 1, 2, ….
+/// thousands, and no text is above numbers. Also allowed is what pandas writes for columns without names: an empty
+/// field above the index, then the numbers 0, 1, 2, ….
 fn check_names(
     heads: &StringRecord,
     found: &[ColumnSurvey],
     dialect: CsvDialect,
 ) -> Result<(), ContentError> {
-    let is_number = |name: &str| is_number(name, dialect);
-    let are_values = heads.iter().zip(found).all(|(name, column)| {
-        is_number(name) || is_mark(name) || column.has_text && column.has_head
-    });
-    let has_value = heads.iter().any(|name| is_number(name) && !is_plain_whole(name));
-    let no_text_is_above_numbers = heads
+    let is_value = |name: &str| is_number(name, dialect) || is_mark(name);
+    let are_values = heads
         .iter()
         .zip(found)
-        .all(|(name, column)| is_number(name) || is_mark(name) || column.has_text);
+        .all(|(name, column)| is_value(name) || column.has_text && column.has_head);
+    let has_number_that_is_no_name =
+        heads.iter().any(|name| is_number(name, dialect) && !may_be_name(name));
+    let no_text_is_above_numbers =
+        heads.iter().zip(found).all(|(name, column)| is_value(name) || column.has_text);
     let counts_columns = heads.len() > 1
         && heads.iter().enumerate().all(|(i, name)| match i.checked_sub(1) {
             None => name.is_empty(),
             Some(before) => name == before.to_string(),
         });
-    let is_record = are_values || has_value && no_text_is_above_numbers;
-    if !heads.iter().any(is_number) || !is_record || counts_columns {
+    let is_record = are_values || has_number_that_is_no_name && no_text_is_above_numbers;
+    let has_number = heads.iter().any(|name| is_number(name, dialect));
+    if !has_number || !is_record || counts_columns {
         return Ok(());
     }
-    let all_numbers = heads.iter().all(|name| is_number(name) || is_mark(name));
+    let all_numbers = heads.iter().all(is_value);
     let what = if all_numbers { "numbers" } else { "values" };
     Err(ContentError::Invalid(format!(
         "line 1 holds {what} and no names; add a header line, or write `header = false`"
@@ -215,9 +216,12 @@ fn is_number(name: &str, dialect: CsvDialect) -> bool {
     plain_number(name, dialect).is_some_and(|plain| plain.parse::<f64>().is_ok())
 }
 
-/// Whether a field is a whole number without leading zeros, as a year is, which may name a column.
-fn is_plain_whole(name: &str) -> bool {
-    name.bytes().all(|byte| byte.is_ascii_digit()) && (name == "0" || !name.starts_with('0'))
+/// Whether a field that is a number may also be the name of a column: a whole number without leading zeros, as a year is,
+/// or a word such as "inf".
+fn may_be_name(number: &str) -> bool {
+    let is_whole = number.bytes().all(|byte| byte.is_ascii_digit());
+    let is_word = !number.bytes().any(|byte| byte.is_ascii_digit());
+    is_word || is_whole && (number == "0" || !number.starts_with('0'))
 }
 
 /// What is wrong with a line, in our words, from the error of the reader.
@@ -283,6 +287,7 @@ mod tests {
             "country,1990,1991\nA,1,2\nB,3,4\n",
             // A text above numbers is a name.
             "dose,0.5,0.75\n1,2,3\n2,3,4\n",
+            "group,inf,1990\nA,2,3\nB,3,4\n",
             ",0,1,2\n0,0.5,1,0\n1,0.25,2,1\n",
             "a,b\n1,2\n",
             "x\n1\n",

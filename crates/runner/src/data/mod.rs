@@ -294,8 +294,8 @@ fn text_of<'b>(path: &str, bytes: &'b [u8]) -> Result<Cow<'b, [u8]>, ContentErro
     if is_compressed(path) { unpacked(bytes).map(Cow::Owned) } else { Ok(Cow::Borrowed(bytes)) }
 }
 
-/// [`size`] of a file that is not compressed. A text whose name does not say whether it is a table is counted as the one
-/// of both that it can be.
+/// [`size`] of a file that is not compressed. A text whose name does not say whether it is a table or LIBSVM is counted
+/// as the latter if it has colons.
 fn size_of_text(path: &str, bytes: &[u8]) -> FileSize {
     let format = DataFile::at(path).format();
     let is_binary = match format {
@@ -310,8 +310,7 @@ fn size_of_text(path: &str, bytes: &[u8]) -> FileSize {
     let ends_last_line = bytes.ends_with(b"\n");
     let lines = count_byte(bytes, b'\n');
     let pairs = count_byte(bytes, b':');
-    let is_libsvm = format == Some(Format::Libsvm) || libsvm::begins_as_libsvm(bytes);
-    if is_libsvm && pairs > 0 {
+    if pairs > 0 && format != Some(Format::Csv) {
         return FileSize { lines, ends_last_line, numbers: pairs };
     }
     let separators = [b',', b';', b'\t', b'|'].map(|separator| count_byte(bytes, separator));
@@ -442,8 +441,10 @@ fn read_text(file: &DataFile, bytes: &[u8]) -> Result<Contents, ContentError> {
     if file.format() == Some(Format::Csv) {
         return csv::read(bytes, with_default_separator(file));
     }
-    if !path_may_be_table(&file.path) || libsvm::begins_as_libsvm(bytes) {
-        return libsvm::read(bytes);
+    let read = libsvm::read(bytes);
+    let is_meant = !path_may_be_table(&file.path) || libsvm::begins_as_libsvm(bytes);
+    if read.is_ok() || is_meant {
+        return read;
     }
     let keys = detected_dialect(&file.path, bytes, file.dialect).keys();
     Err(if keys.is_empty() { ContentError::NoTable } else { ContentError::OtherDialect { keys } })
@@ -455,8 +456,8 @@ fn with_default_separator(file: &DataFile) -> CsvDialect {
     CsvDialect { separator: Some(separator), ..file.dialect }
 }
 
-/// How a file of this name with these bytes, unpacked, seems to be written, apart from what `stated` says; what is usual
-/// is left out. The separator of a file is always there whose name does not say that it is a table. The default for a
+/// How a file of this name with these bytes, unpacked, seems to be written, apart from what `stated` says; what is
+/// usual is left out. The separator of a file is always there whose name does not say that it is a table. The default for a
 /// file that is none.
 fn detected_dialect(path: &str, text: &[u8], stated: CsvDialect) -> CsvDialect {
     let may_be_libsvm = path_may_be_table(path) && libsvm::begins_as_libsvm(text);

@@ -3,7 +3,7 @@
 use super::manifests::Manifests;
 use super::memory;
 use super::outcome::{Code, Failure, print};
-use super::prepare::{prepared, warn_of};
+use super::prepare::{prepared_to_check, warn_of};
 use exactfed_core::words::count;
 use exactfed_runner::plan::{Cell, Plan};
 
@@ -33,7 +33,8 @@ pub fn run(args: &Args) -> Result<Code, Failure> {
 }
 
 /// Checks what making a plan does not: that the instances of its cells and frontiers can be built, and fit in
-/// memory; the instances are dropped again. Prints warnings on standard error about what is allowed but may not be
+/// memory; the instances are dropped again. Where θ* is searched for in many unknowns, it is found on the first instance
+/// of a cell alone. Prints warnings on standard error about what is allowed but may not be
 /// meant.
 ///
 /// # Errors
@@ -41,6 +42,6 @@ pub fn run(args: &Args) -> Result<Code, Failure> {
 pub fn check(plan: &Plan) -> Result<(), Failure> {
     let cells: Vec<&Cell> = plan.cells.iter().collect();
     memory::fits_instances(plan, &cells)?;
-    warn_of(plan, &prepared(plan, &cells)?);
+    warn_of(plan, &prepared_to_check(plan, &cells)?);
     Ok(())
 }

@@ -3,11 +3,13 @@
 use super::outcome::Failure;
 use crate::store::Store;
 use exactfed_core::problem::Fault;
+use exactfed_core::problem::arrays::Files;
 use exactfed_runner::manifest::InstanceMode;
 use exactfed_runner::plan::{Cell, Plan};
 use exactfed_runner::runner::cautions::cautions;
 use exactfed_runner::runner::{
-    Prepared, Scenario, check_evaluations, check_instances, prepare_frontiers, prepare_knowing,
+    KnownOptima, Prepared, Scenario, check_evaluations, check_instances, prepare_frontiers,
+    prepare_knowing, prepare_to_check,
 };
 use std::sync::Arc;
 
@@ -22,9 +24,34 @@ const MOST_THREADS: usize = 1024;
 /// frontiers of the plan, at the places in the manifest. `report` computes the frontiers only after the run, and fresh
 /// runs follow the last candidate, so their errors would come late.
 pub fn prepared<'a>(plan: &'a Plan, cells: &[&'a Cell]) -> Result<Vec<Prepared<'a>>, Failure> {
+    prepared_by(prepare_knowing, plan, cells)
+}
+
+/// Checks that [`prepared`] would find nothing wrong with these cells, and builds what `check` looks at: of a cell on
+/// whose instances the search for θ* takes long, the first instance alone.
+///
+/// # Errors
+/// As for [`prepared`], but for searches that fail on the instances that are left out.
+pub fn prepared_to_check<'a>(
+    plan: &'a Plan,
+    cells: &[&'a Cell],
+) -> Result<Vec<Prepared<'a>>, Failure> {
+    prepared_by(prepare_to_check, plan, cells)
+}
+
+/// A function of the runner that builds instances of cells.
+type Prepare<'a> =
+    fn(&dyn Files, KnownOptima<'_>, &[&'a Cell]) -> Result<Vec<Prepared<'a>>, Vec<Fault>>;
+
+/// [`prepared`], with the function that builds the instances of the cells.
+fn prepared_by<'a>(
+    prepare: Prepare<'a>,
+    plan: &'a Plan,
+    cells: &[&'a Cell],
+) -> Result<Vec<Prepared<'a>>, Failure> {
     let folder = plan.folder();
     let frontiers = prepare_frontiers(plan);
-    let prepared = prepare_knowing(&folder, &Store::known_optima(plan), cells);
+    let prepared = prepare(&folder, &Store::known_optima(plan), cells);
     let follows = cells.iter().any(|cell| !cell.identity.fresh);
     let evaluations = if follows { check_evaluations(&folder, plan) } else { Ok(()) };
     match (frontiers, prepared, evaluations) {

@@ -57,11 +57,6 @@ fn a_file_that_is_not_read_says_what_to_do() {
         ("r.csv.zip", b"PK\x03\x04\x14", "it is packed with zip: unpack it"),
         ("r.dat", b"id  name\n1  Ohio St\n2  Iowa\n", "equally many values: save it as CSV"),
         ("r.txt", b"id  name\n1  Ohio St\n2  Iowa\n", "equally many values: save it as CSV"),
-        (
-            "r.tsv",
-            b"a\tkind\nc\td\n\tclass\n1\tx\n2\ty\n",
-            "lines 2 and 3 describe the columns, as Orange writes them: remove both lines",
-        ),
         ("r.xls", b"\xd0\xcf\x11\xe0", "the name must end in .npz, .csv"),
     ] {
         Data::of_records("clients = 2", name, bytes).refused(message);
@@ -69,6 +64,28 @@ fn a_file_that_is_not_read_says_what_to_do() {
         bench.write(name, bytes);
         bench.run(&["init", name]).expect(2).warns(message);
     }
+}
+
+/// Orange writes two lines behind the header in which it describes the columns.
+#[test]
+fn descriptions_of_columns_are_no_records() {
+    let text = table("\t", as_it_is);
+    let (header, lines) = text.split_once('\n').unwrap();
+    let described = format!("{header}\ncontinuous\tc\td\n\t\tclass\n{lines}");
+    let expected = Data::of_records("clients = 2", "r.tsv", text.as_bytes()).final_errors();
+    let data = Data::of_records("clients = 2", "r.tsv", described.as_bytes());
+    assert_eq!(data.final_errors(), expected);
+}
+
+/// Of columns with the same name the second has a number behind it, as in pandas and R.
+#[test]
+fn columns_of_one_name_are_told_apart() {
+    let text = table(",", as_it_is);
+    let expected = Data::of_records("clients = 2", "r.csv", text.as_bytes()).final_errors();
+    let renamed = text.replacen("age,part,label", "age,age,label", 1);
+    let settings = "clients = 2, features = [\"age\", \"age.1\"]";
+    let data = Data::of_records(settings, "r.csv", renamed.as_bytes());
+    assert_eq!(data.final_errors(), expected);
 }
 
 /// R writes a table with names of rows, which have none in the header.

@@ -79,13 +79,13 @@ impl Cholesky {
 }
 
 /// A lower bound on the least eigenvalue of every symmetric matrix within `error` of the symmetric matrix `a` in the
-/// spectral norm, rounding errors included; `None` if no positive one is found.
+/// spectral norm, rounding errors included: the bound `known`, at least 0, if no larger one is found.
 ///
 /// Where the factorisation of A − sI runs to its end in doubles, L Lᵀ differs from A − sI by at most
 /// γ tr(L Lᵀ), and so no eigenvalue of A is below s − γ tr(A) with γ of (n + 1) roundings (Rump,
 /// *Verification of positive definiteness*, BIT 46, 2006). The largest such s of a geometric sequence
 /// is taken, since a bound to within its ratio is enough.
-pub fn least_eigenvalue_bound(a: &Matrix, error: f64) -> Option<f64> {
+pub fn least_eigenvalue_bound(a: &Matrix, error: f64, known: f64) -> f64 {
     /// The ratio of the sequence of s.
     const RATIO: f64 = 0.25;
     let n = a.rows;
@@ -93,14 +93,14 @@ pub fn least_eigenvalue_bound(a: &Matrix, error: f64) -> Option<f64> {
     // Twice what the theorem asks for, with the roundings of the trace and of the shifted diagonal.
     let rounding = (n + 5) as f64 * f64::EPSILON * trace + error;
     let mut shift = RATIO * trace / n as f64;
-    while shift > rounding {
+    while shift - rounding > known {
         let shifted = a.plus(-shift, &Matrix::identity(n));
         if cholesky(shifted).is_ok() {
-            return Some(shift - rounding).filter(|bound| *bound > 0.0);
+            return shift - rounding;
         }
         shift *= RATIO;
     }
-    None
+    known
 }
 
 /// The x with a x = b: the solutions of an approximate `solver`, refined by residuals in double-double.
@@ -242,13 +242,16 @@ mod tests {
         // Eigenvalues ε and 2 − ε; and 1 alone.
         for epsilon in [0.5, 1e-3, 1e-10] {
             let a = Matrix::from_entries(2, 2, vec![1.0, 1.0 - epsilon, 1.0 - epsilon, 1.0]);
-            let bound = least_eigenvalue_bound(&a, 0.0).unwrap();
+            let bound = least_eigenvalue_bound(&a, 0.0, 0.0);
             assert!((0.05 * epsilon..=epsilon).contains(&bound), "{epsilon}: {bound}");
-            assert!(least_eigenvalue_bound(&a, epsilon).is_none());
+            assert_eq!(least_eigenvalue_bound(&a, epsilon, 0.0), 0.0);
+            // Of two bounds the larger one.
+            assert_eq!(least_eigenvalue_bound(&a, 0.0, 2.0 * bound), 2.0 * bound);
+            assert_eq!(least_eigenvalue_bound(&a, 0.0, 0.5 * bound), bound);
         }
-        assert!(least_eigenvalue_bound(&Matrix::from_fn(2, 2, |_, _| 1.0), 0.0).is_none());
-        assert!(least_eigenvalue_bound(&Matrix::zeros(2, 2), 0.0).is_none());
-        assert!(least_eigenvalue_bound(&Matrix::from_fn(1, 1, |_, _| f64::NAN), 0.0).is_none());
+        assert_eq!(least_eigenvalue_bound(&Matrix::from_fn(2, 2, |_, _| 1.0), 0.0, 0.0), 0.0);
+        assert_eq!(least_eigenvalue_bound(&Matrix::zeros(2, 2), 0.0, 0.0), 0.0);
+        assert_eq!(least_eigenvalue_bound(&Matrix::from_fn(1, 1, |_, _| f64::NAN), 0.0, 0.0), 0.0);
     }
 
     #[test]

@@ -230,7 +230,7 @@ impl KnownRest<'_> {
         let Self { alone, moments, what, .. } = self;
         let cell = alone.cell;
         let scenario = alone.scenario(0);
-        let Some(point) = &scenario.fixed_point else { return 0 };
+        let Some(point) = scenario.fixed_point(cell) else { return 0 };
         let optimum = scenario.instance.optimum();
         let apart = |m: &Moments| {
             let mean: Vec<f64> = m.mean.iter().zip(optimum).map(|(x, y)| x + y).collect();

@@ -5,6 +5,7 @@
 
 mod attempt;
 pub mod cautions;
+mod checking;
 pub mod cost;
 mod fixed_point;
 mod frontier;
@@ -22,13 +23,11 @@ use crate::plan::Cell;
 use crate::trace::{Outcome, Trace};
 pub use attempt::StartRun;
 use attempt::Stopped;
+pub use checking::{check_evaluations, check_instances, prepare_to_check};
 use exactfed_core::round_program::Traced;
 pub use frontier::{PreparedFrontier, prepare_frontiers};
 pub use phase::{BuiltPhaseProblem, PhaseProblem, PhaseSquare, PreparedPhase};
-pub use prepare::{
-    KnownOptima, Prepared, Scenario, check_evaluations, check_instances, prepare, prepare_knowing,
-    stream_names,
-};
+pub use prepare::{KnownOptima, Prepared, Scenario, prepare, prepare_knowing, stream_names};
 use std::cmp::Reverse;
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};

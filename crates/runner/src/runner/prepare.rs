@@ -3,7 +3,7 @@
 use super::fixed_point::fixed_point;
 use crate::files::sha256;
 use crate::manifest::{self, Metric, Oracle, Start, TimeAverage};
-use crate::plan::{Cell, FRESH, Identity, Plan};
+use crate::plan::{Cell, FRESH, Identity};
 use crate::quantity::MeasuredOn;
 use exactfed_core::algorithm::{Boxed, Instance};
 use exactfed_core::problem::arrays::{Contents, DataFile, Files, FilesError};
@@ -114,20 +114,20 @@ impl Prepared<'_> {
 
 /// What determines an instance, so that cells with one key share it.
 #[derive(Clone, PartialEq, Eq, Hash)]
-struct InstanceKey {
+pub(super) struct InstanceKey {
     /// The settings of the problem as text.
-    problem: Arc<str>,
-    seed: u64,
+    pub(super) problem: Arc<str>,
+    pub(super) seed: u64,
     /// The form of the problem: with noise, without, or linearised.
-    form: OracleForm,
+    pub(super) form: OracleForm,
     /// Whether its optimum is found.
-    has_optimum: bool,
+    pub(super) has_optimum: bool,
 }
 
 /// An instance that was built.
 #[derive(Clone)]
-struct BuiltInstance {
-    instance: Arc<dyn Instance>,
+pub(super) struct BuiltInstance {
+    pub(super) instance: Arc<dyn Instance>,
     /// The hash of its problem and its seed.
     hash: Arc<str>,
     /// How long the search for its optimum took; 0 if there was none.
@@ -159,7 +159,7 @@ pub fn wants_twin(identity: &Identity) -> bool {
 
 /// What many cells have in common, computed once.
 #[derive(Default)]
-struct Shared {
+pub(super) struct Shared {
     /// The settings of problems as text, by the addresses of the problems.
     problems: HashMap<usize, Arc<str>>,
     /// The rounds that are recorded, by the address of the record and the number T of rounds.
@@ -174,7 +174,7 @@ fn address<T>(shared: &Arc<T>) -> usize {
 
 impl Shared {
     /// Computes the texts of the problems of these cells and the rounds that they record.
-    fn new(cells: &[&Cell]) -> Self {
+    pub(super) fn new(cells: &[&Cell]) -> Self {
         let mut shared = Self::default();
         for Identity { problem, record, rounds, .. } in cells.iter().map(|cell| &cell.identity) {
             // Settings are plain tables, so that each problem has a text.
@@ -190,12 +190,17 @@ impl Shared {
         shared
     }
 
-    /// The keys of the instances of a cell in a form, in the order of the instances. The cell must be one of those that
-    /// [`Shared::new`] was given.
-    fn keys(&self, cell: &Cell, form: OracleForm) -> impl Iterator<Item = InstanceKey> {
+    /// The keys of the first instances of a cell in a form, `most` of them or fewer, in the order of the instances. The
+    /// cell must be one of those that [`Shared::new`] was given.
+    pub(super) fn keys(
+        &self,
+        cell: &Cell,
+        form: OracleForm,
+        most: u64,
+    ) -> impl Iterator<Item = InstanceKey> {
         let identity = &cell.identity;
         let problem = self.problems[&address(&identity.problem)].clone();
-        let numbers = 0..identity.built_instances();
+        let numbers = 0..identity.built_instances().min(most);
         let has_optimum = identity.record.optimum;
         numbers.map(move |number| {
             let seed = identity.instance_seed(identity.seed, number);
@@ -252,12 +257,22 @@ pub fn prepare_knowing<'a>(
     optima: KnownOptima<'_>,
     cells: &[&'a Cell],
 ) -> Result<Vec<Prepared<'a>>, Vec<Fault>> {
+    prepare_at_most(files, optima, cells, u64::MAX)
+}
+
+/// [`prepare_knowing`] of the first instances of each cell, `most` of them or fewer.
+pub(super) fn prepare_at_most<'a>(
+    files: &dyn Files,
+    optima: KnownOptima<'_>,
+    cells: &[&'a Cell],
+    most: u64,
+) -> Result<Vec<Prepared<'a>>, Vec<Fault>> {
     let shared = Shared::new(cells);
     let mut wanted: HashMap<InstanceKey, &Cell> = HashMap::new();
     for cell in cells {
-        let twins = wants_twin(&cell.identity).then(|| shared.keys(cell, OracleForm::Twin));
-        for key in shared.keys(cell, cell.identity.oracle.form()).chain(twins.into_iter().flatten())
-        {
+        let twins = wants_twin(&cell.identity).then(|| shared.keys(cell, OracleForm::Twin, most));
+        let own = shared.keys(cell, cell.identity.oracle.form(), most);
+        for key in own.chain(twins.into_iter().flatten()) {
             wanted.entry(key).or_insert(cell);
         }
     }
@@ -272,7 +287,7 @@ pub fn prepare_knowing<'a>(
         .par_iter()
         .map(|cell| {
             let mut scenarios = Vec::new();
-            for key in shared.keys(cell, cell.identity.oracle.form()) {
+            for key in shared.keys(cell, cell.identity.oracle.form(), most) {
                 let own = built_instance(&built, &key, cell)?;
                 let twin = if wants_twin(&cell.identity) {
                     let twin_key = InstanceKey { form: OracleForm::Twin, ..key };
@@ -288,46 +303,8 @@ pub fn prepare_knowing<'a>(
     all_or_wrong(prepared)
 }
 
-/// Checks that the instances of the fresh runs can be built that follow the candidates of a plan, whichever candidates
-/// are selected. Their optima are not searched for. Succeeds without `[tune]`.
-///
-/// # Errors
-/// What is wrong with each instance, as of [`prepare`].
-pub fn check_evaluations(files: &dyn Files, plan: &Plan) -> Result<(), Vec<Fault>> {
-    // All candidates of a group have the same instances.
-    let evaluations: Vec<Cell> = plan
-        .possible_evaluations()
-        .into_iter()
-        .filter_map(|group| group.into_iter().next())
-        .collect();
-    check_instances(files, &evaluations.iter().collect::<Vec<_>>())
-}
-
-/// Checks that the instances of these cells can be built. Their optima are not searched for.
-///
-/// # Errors
-/// What is wrong with each instance, as of [`prepare`].
-pub fn check_instances(files: &dyn Files, cells: &[&Cell]) -> Result<(), Vec<Fault>> {
-    let shared = Shared::new(cells);
-    let mut wanted: HashMap<InstanceKey, &Cell> = HashMap::new();
-    for cell in cells {
-        for key in shared.keys(cell, cell.identity.oracle.form()) {
-            wanted.entry(InstanceKey { has_optimum: false, ..key }).or_insert(cell);
-        }
-    }
-    let built: Vec<Result<(), Fault>> = wanted
-        .into_par_iter()
-        .map(|(key, cell)| {
-            build(files, &|_| None, &key, cell)
-                .map_err(|fault| fault_of_problem(cell, &fault))
-                .and_then(|built| check_classes(cell, &*built.instance))
-        })
-        .collect();
-    all_or_wrong(built).map(drop)
-}
-
 /// A fault of a problem, with the path of the setting in the manifest.
-fn fault_of_problem(cell: &Cell, fault: &Fault) -> Fault {
+pub(super) fn fault_of_problem(cell: &Cell, fault: &Fault) -> Fault {
     let path = format!("problem.{}.{}", cell.identity.problem.kind(), fault.key);
     Fault::new(path, &*fault.message)
 }
@@ -348,7 +325,7 @@ fn built_instance(
 
 /// Builds the instance with this key, whose problem is that of the cell, and searches for its optimum unless `optima`
 /// knows it or the key leaves it out. A fault has the key of a setting in the table of the problem.
-fn build(
+pub(super) fn build(
     files: &dyn Files,
     optima: KnownOptima<'_>,
     key: &InstanceKey,
@@ -454,7 +431,7 @@ pub fn start_on(start: &Start, instance: &dyn Instance) -> Result<Option<Vec<f64
 
 /// An error if a cell records an AUC of records that all have the same class, of which there is none. Whether there are
 /// records and classes at all was checked before.
-fn check_classes(cell: &Cell, instance: &dyn Instance) -> Result<(), Fault> {
+pub(super) fn check_classes(cell: &Cell, instance: &dyn Instance) -> Result<(), Fault> {
     let anywhere = vec![0.0; instance.dim()];
     for metric in &cell.identity.record.metrics {
         let MeasuredOn::Order(of) = metric.measured().0 else { continue };

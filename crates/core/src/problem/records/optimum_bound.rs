@@ -111,8 +111,7 @@ pub(super) fn affine_convexity<L: RecordLoss<S>, S: RecordSets>(
     let terms = most_records.unwrap_or(0) + problem.records.sets() + 10;
     // The sum of |x_i x_j| over records is a matrix whose norm is at most the mean of ‖x‖².
     let error = terms as f64 * f64::EPSILON * SLACK * mean.matrix.trace();
-    let l2 = problem.loss.l2();
-    least_eigenvalue_bound(&mean.matrix, error).map_or(l2, |bound| bound.max(l2))
+    least_eigenvalue_bound(&mean.matrix, error, problem.loss.l2())
 }
 
 /// ‖x‖ without underflow or overflow of squares: numbers are divided by the largest. It is not finite if a number is

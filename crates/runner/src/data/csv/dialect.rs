@@ -5,10 +5,16 @@
 //! divides all lines into equally many values.
 
 use super::{reader, reader_settings};
+use csv::StringRecord;
 use exactfed_core::problem::arrays::CsvDialect;
 use std::borrow::Cow;
 use std::collections::HashSet;
+use std::ops::Range;
 
+/// The names of types with which Orange describes columns, but for lists of categories.
+const TYPES: [&str; 8] = ["c", "d", "s", "t", "continuous", "discrete", "string", "time"];
+/// What Orange says of columns; an empty text is said of features.
+const ROLES: [&str; 5] = ["class", "meta", "ignore", "i", ""];
 /// The bytes with which a text in UTF-8 may begin, which are no part of it.
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 /// The separators that are tried, in the order of preference.
@@ -63,13 +69,17 @@ fn are_digits(text: &str) -> bool {
 }
 
 /// The text of a file as the reader of records takes it, to which every blank is a separator, and which wants a name for
-/// each column: where blanks separate values, with a single one between two values; and with an empty name before the
-/// others where the names of the rows have none, as R writes tables.
+/// each column and nothing but records behind the names: where blanks separate values, with a single one between two
+/// values; without the two lines in which Orange describes the columns; and with an empty name before the others where
+/// the names of the rows have none, as R writes tables.
 pub fn separable(bytes: &[u8], dialect: CsvDialect) -> Cow<'_, [u8]> {
     let text = match dialect.separator {
         Some(' ') => Cow::Owned(with_single_blanks(bytes, dialect.comment)),
         _ => Cow::Borrowed(bytes),
     };
+    if let Some(lines) = lines_of_orange(&text, dialect) {
+        return Cow::Owned([&text[..lines.start], &text[lines.end..]].concat());
+    }
     let separator = dialect.separator.unwrap_or(',');
     match u8::try_from(separator) {
         Ok(separator) if lacks_name_of_rows(&text, dialect) => {
@@ -89,7 +99,7 @@ fn lacks_name_of_rows(text: &[u8], dialect: CsvDialect) -> bool {
         return false;
     }
     let mut reader = reader_settings(dialect).flexible(true).from_reader(first_lines(text));
-    let Ok(names) = reader.headers().map(csv::StringRecord::len) else { return false };
+    let Ok(names) = reader.headers().map(StringRecord::len) else { return false };
     let mut seen = HashSet::new();
     let mut has_last_values = false;
     for record in reader.records() {
@@ -101,6 +111,27 @@ fn lacks_name_of_rows(text: &[u8], dialect: CsvDialect) -> bool {
         has_last_values = has_last_values || record.get(names).is_some_and(|last| !last.is_empty());
     }
     names > 1 && has_last_values
+}
+
+/// The two lines behind the header in which Orange says of what kind the columns of a table are, if there are such: in
+/// the first, the name of a type or the categories of each column, and in the second, which column is the class, and
+/// which ones are no features.
+fn lines_of_orange(text: &[u8], dialect: CsvDialect) -> Option<Range<usize>> {
+    if dialect.is_without_header {
+        return None;
+    }
+    let mut reader = reader(first_lines(text), dialect);
+    reader.headers().ok()?;
+    let begin = reader.position().byte();
+    let mut types = StringRecord::new();
+    let mut roles = StringRecord::new();
+    let has_both = reader.read_record(&mut types).ok()? && reader.read_record(&mut roles).ok()?;
+    let end = reader.position().byte();
+    let are_roles =
+        roles.iter().all(|role| ROLES.contains(&role)) && roles.iter().any(|role| !role.is_empty());
+    let are_types = types.iter().any(|kind| TYPES.contains(&kind));
+    // Places in a text that is in memory.
+    (has_both && are_types && are_roles).then_some(begin as usize..end as usize)
 }
 
 /// The place in a text at which its header begins: after the mark of the byte order, empty lines and comments.
@@ -343,6 +374,25 @@ mod tests {
         let without = CsvDialect { is_without_header: true, ..with(',') };
         assert_eq!(as_read("x,y\na,5,6\n", without), "x,y\na,5,6\n");
         says("\"x\" \"y\"\n\"1\" 5 6\n\"2\" 7 8\n", "separator = \" \"");
+    }
+
+    #[test]
+    fn lines_in_which_orange_describes_columns_are_no_records() {
+        let tabs = CsvDialect { separator: Some('\t'), ..CsvDialect::default() };
+        for (text, read) in [
+            ("a\tkind\nc\td\n\tclass\n1\tx\n", "a\tkind\n1\tx\n"),
+            ("\u{feff}a\tb\r\ncontinuous\tx y\r\n\tmeta\r\n1\tx", "\u{feff}a\tb\r\n1\tx"),
+            // Records, of which the second is none of Orange's.
+            ("a\tkind\n1\tc\n\td\n2\tclass\n", "a\tkind\n1\tc\n\td\n2\tclass\n"),
+            ("a\tkind\nc\td\n", "a\tkind\nc\td\n"),
+            ("a\tb\nc\td\n\t\n", "a\tb\nc\td\n\t\n"),
+        ] {
+            let found = separable(text.as_bytes(), tabs);
+            assert_eq!(String::from_utf8(found.into_owned()).unwrap(), read, "{text:?}");
+        }
+        let without = CsvDialect { is_without_header: true, ..tabs };
+        let text = b"a\tkind\nc\td\n\tclass\n";
+        assert_eq!(&*separable(text, without), text);
     }
 
     #[test]

@@ -32,7 +32,7 @@ pub struct DataFile {
 
 /// The format of a data file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Format {
+pub enum FileFormat {
     /// A text of values with a separator between them.
     Csv,
     /// LIBSVM's text of labels and sparse features.
@@ -93,15 +93,15 @@ impl DataFile {
 
     /// The format that the ending of the name says or, where it says none, that of a CSV file if its separator is
     /// stated: so tables of other names, such as `.txt`, `.dat` or `.tab`, are read. `None` if neither says it.
-    pub fn format(&self) -> Option<Format> {
+    pub fn format(&self) -> Option<FileFormat> {
         let has_separator = self.dialect.separator.is_some();
         match extension(&self.path).as_str() {
-            "csv" | "tsv" => Some(Format::Csv),
-            "npz" => Some(Format::Npz),
-            "parquet" => Some(Format::Parquet),
-            "libsvm" | "svm" => Some(Format::Libsvm),
-            _ if has_separator => Some(Format::Csv),
-            "txt" => Some(Format::Libsvm),
+            "csv" | "tsv" => Some(FileFormat::Csv),
+            "npz" => Some(FileFormat::Npz),
+            "parquet" => Some(FileFormat::Parquet),
+            "libsvm" | "svm" => Some(FileFormat::Libsvm),
+            _ if has_separator => Some(FileFormat::Csv),
+            "txt" => Some(FileFormat::Libsvm),
             _ => None,
         }
     }
@@ -110,7 +110,7 @@ impl DataFile {
     /// there are `records`: "line 7", as an editor counts lines from 1, if the file is a text that has as many lines as
     /// records (a CSV file one more, its header); else "row 5", counted from 0.
     pub fn place(&self, row: usize, records: usize) -> String {
-        let has_header = self.format() == Some(Format::Csv) && !self.dialect.is_without_header;
+        let has_header = self.format() == Some(FileFormat::Csv) && !self.dialect.is_without_header;
         let heads = usize::from(has_header);
         let has_line_each = self.size.is_some_and(|size| {
             let lines = size.lines as usize + usize::from(!size.ends_last_line);

@@ -14,7 +14,7 @@ use crate::files::{self, sha256};
 use crate::panics::lock;
 use exactfed_core::kernel::SparseRowsError;
 use exactfed_core::problem::arrays::{
-    Contents, CsvDialect, DataFile, FileSize, Files, FilesError, Format, TooManyFeatures,
+    Contents, CsvDialect, DataFile, FileFormat, FileSize, Files, FilesError, TooManyFeatures,
     is_compressed, usual_separator,
 };
 use exactfed_core::words::enumerated;
@@ -299,8 +299,8 @@ fn text_of<'b>(path: &str, bytes: &'b [u8]) -> Result<Cow<'b, [u8]>, ContentErro
 fn size_of_text(path: &str, bytes: &[u8]) -> FileSize {
     let format = DataFile::at(path).format();
     let is_binary = match format {
-        Some(Format::Npz | Format::Parquet) => true,
-        Some(Format::Csv | Format::Libsvm) => false,
+        Some(FileFormat::Npz | FileFormat::Parquet) => true,
+        Some(FileFormat::Csv | FileFormat::Libsvm) => false,
         None => packed_by(bytes).is_some(),
     };
     if is_binary {
@@ -310,7 +310,7 @@ fn size_of_text(path: &str, bytes: &[u8]) -> FileSize {
     let ends_last_line = bytes.ends_with(b"\n");
     let lines = count_byte(bytes, b'\n');
     let pairs = count_byte(bytes, b':');
-    if pairs > 0 && format != Some(Format::Csv) {
+    if pairs > 0 && format != Some(FileFormat::Csv) {
         return FileSize { lines, ends_last_line, numbers: pairs };
     }
     let separators = [b',', b';', b'\t', b'|'].map(|separator| count_byte(bytes, separator));
@@ -403,13 +403,13 @@ pub fn read(
 ) -> Result<Contents, ContentError> {
     let path = &file.path;
     match file.format() {
-        Some(Format::Csv | Format::Libsvm) => read_text(file, &text_of(path, &bytes)?),
-        Some(Format::Npz | Format::Parquet) if is_compressed(path) => {
+        Some(FileFormat::Csv | FileFormat::Libsvm) => read_text(file, &text_of(path, &bytes)?),
+        Some(FileFormat::Npz | FileFormat::Parquet) if is_compressed(path) => {
             Err(ContentError::UnknownExtension)
         }
-        Some(Format::Npz | Format::Parquet) if bytes.is_empty() => Err(ContentError::Empty),
-        Some(Format::Npz) => npz::read(bytes),
-        Some(Format::Parquet) => tables.ok_or(ContentError::NoParquet)?(bytes),
+        Some(FileFormat::Npz | FileFormat::Parquet) if bytes.is_empty() => Err(ContentError::Empty),
+        Some(FileFormat::Npz) => npz::read(bytes),
+        Some(FileFormat::Parquet) => tables.ok_or(ContentError::NoParquet)?(bytes),
         // Arrays in memory, and copies of them, need no extension.
         None if bytes.starts_with(ZIP_BEGINNING) && !path.ends_with(".zip") => npz::read(bytes),
         None => read_unnamed(file, &bytes),
@@ -438,7 +438,7 @@ fn read_text(file: &DataFile, bytes: &[u8]) -> Result<Contents, ContentError> {
     if bytes.trim_ascii().is_empty() {
         return Err(ContentError::Empty);
     }
-    if file.format() == Some(Format::Csv) {
+    if file.format() == Some(FileFormat::Csv) {
         return csv::read(bytes, with_default_separator(file));
     }
     let read = libsvm::read(bytes);
@@ -462,7 +462,7 @@ fn with_default_separator(file: &DataFile) -> CsvDialect {
 fn detected_dialect(path: &str, text: &[u8], stated: CsvDialect) -> CsvDialect {
     let may_be_libsvm = path_may_be_table(path) && libsvm::begins_as_libsvm(text);
     match DataFile::at(path).format() {
-        Some(Format::Csv) => {
+        Some(FileFormat::Csv) => {
             let usual = usual_separator(path);
             let found =
                 csv::dialect::detected(text, CsvDialect { separator: Some(usual), ..stated });
@@ -483,7 +483,7 @@ fn detected_dialect(path: &str, text: &[u8], stated: CsvDialect) -> CsvDialect {
 fn path_may_be_table(path: &str) -> bool {
     let with_separator = CsvDialect { separator: Some(','), ..CsvDialect::default() };
     let stated = DataFile { dialect: with_separator, ..DataFile::at(path) };
-    DataFile::at(path).format() != Some(Format::Csv) && stated.format() == Some(Format::Csv)
+    DataFile::at(path).format() != Some(FileFormat::Csv) && stated.format() == Some(FileFormat::Csv)
 }
 
 /// An error if a line of a text is longer than the lines of any sensible table, before a reader sees it.

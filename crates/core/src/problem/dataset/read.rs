@@ -4,7 +4,7 @@ use super::columns::mark_in_message;
 use super::records::Records;
 use super::settings::{Dataset, Split, Storage, TestRecords, is_default_label};
 use crate::kernel::SparseRows;
-use crate::problem::arrays::{Array, Column, Contents, Files, Format, no_column, sanitised};
+use crate::problem::arrays::{Array, Column, Contents, FileFormat, Files, no_column, sanitised};
 use crate::problem::column::{Exceptions, is_mark};
 use crate::problem::fault::Fault;
 use std::collections::BTreeMap;
@@ -381,7 +381,7 @@ impl Dataset {
         if let Some(row) = first_text {
             let place = self.data_file().place(row, values.len());
             let value = sanitised(&values[row]);
-            if self.data_file().format() == Some(Format::Csv)
+            if self.data_file().format() == Some(FileFormat::Csv)
                 && has_comma_among_digits(&values[row])
             {
                 return self.fault(format!(

@@ -1,6 +1,6 @@
 //! The keys of a data file, and of the partition of its records among clients.
 
-use crate::problem::arrays::{CsvDialect, DataFile, Format, usual_separator};
+use crate::problem::arrays::{CsvDialect, DataFile, FileFormat, usual_separator};
 use crate::problem::fault::{Fault, Faults};
 use crate::rng::MAX_CLIENTS;
 use crate::words::count;
@@ -337,7 +337,7 @@ impl Dataset {
     /// Checks the keys that say how a CSV file is written.
     fn check_dialect(&self, faults: &mut Faults) {
         let path = &self.file.path;
-        let is_csv = self.data_file().format() == Some(Format::Csv);
+        let is_csv = self.data_file().format() == Some(FileFormat::Csv);
         if let Some((key, _)) = self.dialect().keys().first().filter(|_| !is_csv) {
             let message = "is for CSV files alone (.csv, .tsv, and texts of other names with `separator`); leave it out";
             faults.0.push(Fault::new(format!("dataset.{key}"), message));
@@ -429,7 +429,8 @@ impl Dataset {
     /// Whether features are likely to be stored sparse, guessed from the settings and the file's name: operations are
     /// estimated from it before the file is read. Where `storage` is not given, the features decide in the end.
     pub fn is_sparse(&self) -> bool {
-        let may_be_sparse = self.data_file().format() == Some(Format::Libsvm) && !self.standardise;
+        let may_be_sparse =
+            self.data_file().format() == Some(FileFormat::Libsvm) && !self.standardise;
         self.storage.map_or(may_be_sparse, |storage| storage == Storage::Sparse)
     }
 }

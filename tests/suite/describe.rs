@@ -201,6 +201,71 @@ fn numbers_as_labels_of_a_table_and_of_arrays() {
     has(&printed, &["# 40 records of 2 features", "split = { column = \"client\" }"]);
 }
 
+/// Images in a part for training and a test set, as Keras writes them: the same numbers as of rows with a mark of the
+/// test set. A feature that is constant in training alone is not standardised, and a class of the test set alone is none
+/// that could be learnt.
+#[test]
+fn parts_for_training_and_tests_in_an_archive() {
+    let pixel = |i: usize| (i * i % 17) as f64 - (i % 3) as f64;
+    let of_class = |i: usize| f64::from(u32::from(pixel(4 * i) > 4.0));
+    let part = |records: std::ops::Range<usize>| -> (Vec<f64>, Vec<f64>) {
+        let pixels = 4 * records.start..4 * records.end;
+        (pixels.map(pixel).collect(), records.map(of_class).collect())
+    };
+    let (x, y) = part(0..60);
+    let (x_test, y_test) = part(60..75);
+    let arrays: [Named<'_>; 4] = [
+        ("x_train", &[60, 2, 2], x.clone()),
+        ("y_train", &[60], y.clone()),
+        ("x_test", &[15, 2, 2], x_test.clone()),
+        ("y_test", &[15], y_test.clone()),
+    ];
+    let (bench, printed) = runs("images.npz", &doubles(&arrays), &[]);
+    has(
+        &printed,
+        &[
+            "# 60 records of 4 features",
+            "# test set: 15 records more, which `test` marks",
+            "test = { column = \"test\" }",
+            "standardise = true",
+        ],
+    );
+    let mut rows = "a,b,c,d,label,test\n".to_owned();
+    for (i, (pixels, label)) in
+        [&x[..], &x_test].concat().chunks(4).zip([y, y_test].concat()).enumerate()
+    {
+        let [a, b, c, d] = pixels else { panic!() };
+        writeln!(rows, "{a},{b},{c},{d},{label},{}", u8::from(i >= 60)).unwrap();
+    }
+    let other = Bench::new();
+    other.write("rows.csv", rows);
+    other.write("start.toml", printed.replace("images.npz", "rows.csv"));
+    other.compute(&["start.toml"]);
+    other.report();
+    let [images, rows] = [&bench, &other].map(|of| of.read("reports/start/summary.csv"));
+    let values = |summary: &str| -> Vec<String> {
+        let mut heads = summary.lines().next().unwrap().split(',');
+        let at = heads.position(|head| head == "test_loss_mean").unwrap();
+        summary.lines().skip(1).map(|line| line.split(',').nth(at).unwrap().to_owned()).collect()
+    };
+    assert_eq!(values(&images), values(&rows));
+    let constant: Vec<f64> =
+        x.iter().enumerate().map(|(i, x)| if i % 4 == 1 { 2.0 } else { *x }).collect();
+    let arrays = [
+        ("x_train", &[60, 4][..], constant),
+        ("y_train", &[60], (0..60).map(of_class).collect()),
+        ("x_test", &[15, 4], x_test),
+        ("y_test", &[15], vec![2.0; 15]),
+    ];
+    let of_known_classes = arrays.clone().map(|(name, shape, values)| {
+        (name, shape, if name == "y_test" { (60..75).map(of_class).collect() } else { values })
+    });
+    let (_, printed) = runs("flat.npz", &doubles(&of_known_classes), &[]);
+    has(&printed, &["# constant features: 1", "standardise = false"]);
+    let (_, printed) = runs("new.npz", &doubles(&arrays), &[]);
+    has(&printed, &["# 75 records of 4 features", "test = 0.2"]);
+}
+
 /// Values that are missing are filled in, as the manifest says.
 #[test]
 fn records_that_lack_values() {
@@ -421,5 +486,7 @@ fn what_no_problem_takes_is_described_with_the_reason() {
     let chains: [Named<'_>; 1] = [("P", &[1, 2], vec![0.5, 0.5])];
     bench.write("chains.npz", doubles(&chains));
     let output = bench.run(&["data", "chains.npz"]).expect(2);
-    output.warns("records are the arrays x (n, d) and y (n,), not P [1, 2]");
+    output.warns(
+        "records are the arrays x (n, d) and y (n,), or x_train and y_train with or without x_test and y_test, not P [1, 2]",
+    );
 }

@@ -11,7 +11,7 @@ mod table;
 mod values;
 
 use super::{DataError, TableReader};
-use arrays::records_of_arrays;
+use arrays::{TestArray, records_of_arrays, take_records};
 pub use clients::ClientWish;
 use clients::{RecordClients, clients_of_arrays};
 pub use error::{DescribeError, RecordsError, StarterError};
@@ -72,6 +72,8 @@ struct FileRecords<'a> {
     rows: Vec<usize>,
     /// The number of records of the file, of which some may be left out.
     file_records: usize,
+    /// How many records are a test set that the array [`TEST`] marks, and are none of these; 0 without such an array.
+    test_records: usize,
     /// What else a table has.
     table: TableNotes,
 }
@@ -116,6 +118,7 @@ pub fn describe(
     wishes: &Wishes<'_>,
 ) -> Result<Description, RecordsError> {
     let wanted = wishes.clients;
+    let train;
     let records = match contents {
         Contents::Table(columns) => table::records(file, columns, wishes)?,
         _ if wishes.label.is_some() => return Err(RecordsError::NoNamedColumns("--label")),
@@ -134,22 +137,38 @@ pub fn describe(
             let clients = clients_of_arrays(others, labels.len(), wanted)?;
             records_of_arrays(features, labels, clients, others)?
         }
-        Contents::Arrays(arrays) => {
-            let axes = ["x", "y"].map(|name| arrays.get(name).map(|array| array.shape.len()));
-            let [Some(2), Some(1)] = axes else {
-                return Err(RecordsError::OtherArrays { arrays: shapes(arrays) });
-            };
-            let x = &arrays["x"];
-            let y = &arrays["y"];
-            let numbers = x.numbers().map_err(|error| RecordsError::array("x", error))?;
-            let size = (x.shape[0], x.shape[1]);
-            let features = FeatureRows::Dense { size, numbers: Cow::Borrowed(numbers) };
-            let labels = y.column().map_err(|error| RecordsError::array("y", error))?;
-            let clients = clients_of_arrays(arrays, labels.len(), wanted)?;
-            records_of_arrays(features, labels, clients, arrays)?
-        }
+        Contents::Arrays(arrays) => match TestArray::of(arrays) {
+            // What the manifest says of features must hold for the records that clients get.
+            Some(test) => {
+                train = take_records(arrays, &test.others);
+                test.before(dense_records(&train, wanted)?)
+            }
+            None => dense_records(arrays, wanted)?,
+        },
     };
     records.description(file, wishes.tune)
+}
+
+/// The records whose features are the array `x` and whose labels are the array `y`, with clients as the user wishes.
+///
+/// # Errors
+/// If one of these is missing, or is no such array.
+fn dense_records<'a>(
+    arrays: &'a BTreeMap<String, Array>,
+    wanted: Option<ClientWish<'_>>,
+) -> Result<FileRecords<'a>, RecordsError> {
+    let axes = ["x", "y"].map(|name| arrays.get(name).map(|array| array.shape.len()));
+    let [Some(2), Some(1)] = axes else {
+        return Err(RecordsError::OtherArrays { arrays: shapes(arrays) });
+    };
+    let x = &arrays["x"];
+    let y = &arrays["y"];
+    let numbers = x.numbers().map_err(|error| RecordsError::array("x", error))?;
+    let size = (x.shape[0], x.shape[1]);
+    let features = FeatureRows::Dense { size, numbers: Cow::Borrowed(numbers) };
+    let labels = y.column().map_err(|error| RecordsError::array("y", error))?;
+    let clients = clients_of_arrays(arrays, labels.len(), wanted)?;
+    records_of_arrays(features, labels, clients, arrays)
 }
 
 /// The names and shapes of the first arrays, for a message.

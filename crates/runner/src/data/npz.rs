@@ -2,6 +2,8 @@
 //! `indptr` and `shape` are the compressed sparse rows of `scipy.sparse.save_npz`; two or more
 //! arrays that all have one axis of the same length are the columns of a table.
 
+pub mod train_test;
+
 use super::{ContentError, MOST_BYTES};
 use exactfed_core::kernel::{SparseRows, SparseRowsError};
 use exactfed_core::problem::MOST_SPARSE_FEATURES;
@@ -11,6 +13,7 @@ use npyz::{DType, Endianness, NpyFile, Order, TypeChar};
 use std::collections::{BTreeMap, HashSet};
 use std::fmt::Display;
 use std::io::{Cursor, Read};
+use train_test::with_usual_names;
 
 /// The most bytes of an array's header: a hundred or so where it is of numbers.
 const MOST_HEADER: usize = 4096;
@@ -96,7 +99,8 @@ fn read_at_most(bytes: Vec<u8>, most: u64) -> Result<Contents, ContentError> {
 /// single arrays.
 ///
 /// # Errors
-/// If the format is another than `csr`, or a format is named and there are no sparse rows.
+/// If the format is another than `csr`, a format is named and there are no sparse rows, or the parts of records for
+/// training and for tests do not fit each other.
 fn contents_of_arrays(
     arrays: Vec<NamedArray>,
     format: Option<&str>,
@@ -113,7 +117,7 @@ fn contents_of_arrays(
         (false, None) if are_columns => Ok(Contents::Table(
             arrays.into_iter().map(|NamedArray { name, array }| (name, array.values)).collect(),
         )),
-        (false, None) => Ok(Contents::Arrays(by_names(arrays))),
+        (false, None) => with_usual_names(by_names(arrays)).map(Contents::Arrays),
         (_, format) => Err(ContentError::Invalid(format!(
             "`format` is \"{}\": of the formats of scipy.sparse only csr is read; convert with .tocsr()",
             sanitised(format.unwrap_or_default())

@@ -280,3 +280,48 @@ fn a_bomb_is_not_unpacked() {
     let said = read_at_most(bytes, (1 << 20) + 200).unwrap_err().to_string();
     assert!(said.starts_with("`y`: the ") && said.contains("more than 1048776"), "{said}");
 }
+
+/// Images in two parts become records of one axis, of which the last are marked as the test set.
+#[test]
+fn parts_for_training_and_tests_are_the_records() {
+    let bytes = npz(&[
+        ("X_train.npy", doubles("(2, 1, 2)", &[1.0, 2.0, 3.0, 4.0])),
+        ("y_train.npy", integers(&[7, 8])),
+        ("X_test.npy", doubles("(1, 1, 2)", &[5.0, 6.0])),
+        ("y_test.npy", integers(&[8])),
+        ("site.npy", integers(&[1, 2, 1])),
+    ]);
+    let Ok(Contents::Arrays(arrays)) = read(bytes) else { panic!() };
+    assert_eq!(arrays.keys().collect::<Vec<_>>(), ["site", "test", "x", "y"]);
+    assert_eq!(arrays["x"], Array::of_numbers(vec![3, 2], vec![1.0, 2.0, 3.0, 4.0, 5.0, 6.0]));
+    assert_eq!(arrays["y"], Array::of_numbers(vec![3], vec![7.0, 8.0, 8.0]));
+    assert_eq!(arrays["test"], Array::of_numbers(vec![3], vec![0.0, 0.0, 1.0]));
+    let bytes = npz(&[
+        ("x_train.npy", doubles("(2, 2)", &[1.0, 2.0, 3.0, 4.0])),
+        ("y_train.npy", doubles("(2, 1)", &[7.0, 8.0])),
+    ]);
+    let Ok(Contents::Arrays(arrays)) = read(bytes) else { panic!() };
+    assert_eq!(arrays.keys().collect::<Vec<_>>(), ["x", "y"]);
+    assert_eq!(arrays["y"].shape, [2]);
+}
+
+#[test]
+fn parts_that_do_not_fit_each_other_are_refused() {
+    let of = |x_test, y_test| {
+        let bytes = npz(&[
+            ("x_train.npy", doubles("(1, 2)", &[1.0, 2.0])),
+            ("y_train.npy", integers(&[7])),
+            ("x_test.npy", x_test),
+            ("y_test.npy", y_test),
+        ]);
+        read(bytes).err().map(|error| error.to_string()).unwrap_or_default()
+    };
+    assert_eq!(
+        of(doubles("(1, 3)", &[1.0; 3]), integers(&[7])),
+        "`x_train` and `x_test` have the shapes [1, 2] and [1, 3]; all axes but the first must agree"
+    );
+    assert_eq!(
+        of(doubles("(1, 2)", &[1.0; 2]), array_of("|S3", "(1,)", b"red")),
+        "`y_train` and `y_test` have values of different types"
+    );
+}

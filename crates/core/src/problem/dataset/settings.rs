@@ -14,7 +14,9 @@ pub struct Dataset {
     /// The file: CSV (`.csv`, `.tsv`), Parquet (`.parquet`), LIBSVM (`.libsvm`, `.svm`, `.txt`; with
     /// indices from 1, or from 0 where the index 0 occurs) or NumPy (`.npz`). The first and the third
     /// may be compressed with gzip (`.csv.gz`). An `.npz` has the arrays `x` (n, d) of numbers,
-    /// `y` (n,) of numbers or texts and, for a split by column, `client` (n,). Instead of `x` it
+    /// `y` (n,) of numbers or texts and, for a split by column, `client` (n,). Instead of these two it may have
+    /// `x_train` and `y_train`, and `x_test` and `y_test`, whose records follow, so that
+    /// `test = { column = "test" }` names them. Images, with more axes than two, become rows. Instead of `x` it
     /// may have sparse rows as `scipy.sparse.save_npz` writes them: `data`, `indices`, `indptr`, `shape` and `format` (`"csr"`). An `.npz` of two
     /// or more arrays that all have one axis (n,) holds columns by name, numbers or texts, as a CSV
     /// file does.

@@ -2,7 +2,8 @@
 
 use super::clients::RecordClients;
 use super::features::{FeatureRows, FoundValues};
-use super::{FileRecords, RecordsError, Remedy, TableNotes};
+use super::{FileRecords, RecordsError, Remedy, TableNotes, is_classes, value_counts};
+use crate::data::npz::train_test::TEST;
 use exactfed_core::problem::arrays::{Array, Column};
 use exactfed_core::words::count;
 use std::borrow::Cow;
@@ -36,6 +37,7 @@ pub fn records_of_arrays<'a>(
         clients,
         rows: (0..n).collect(),
         file_records: n,
+        test_records: 0,
         table: TableNotes::default(),
     };
     let lacking_label = whole.labels.missing();
@@ -78,8 +80,71 @@ pub fn records_of_arrays<'a>(
         clients,
         rows,
         file_records: n,
+        test_records: 0,
         table: TableNotes { missing, remedy: Some(Remedy::Drop), ..TableNotes::default() },
     })
+}
+
+/// The array [`TEST`] of an archive of records, which marks some of them as the test set.
+pub struct TestArray {
+    /// The rows of the records that are not marked.
+    pub others: Vec<usize>,
+    /// The number of all records.
+    records: usize,
+}
+
+impl TestArray {
+    /// The array of this name, if there is one for records that make a test set: each is marked with 1 or 0, some with
+    /// either, no feature and no label of a marked one is missing, and no class is in the test set alone.
+    pub fn of(arrays: &BTreeMap<String, Array>) -> Option<Self> {
+        let x = arrays.get("x").filter(|x| x.shape.len() == 2)?;
+        let numbers = x.numbers().ok()?;
+        let labels = arrays.get("y")?.column().ok()?;
+        let marks = arrays.get(TEST)?.numbers().ok()?;
+        let [records, d] = x.shape[..] else { return None };
+        let are_marks = marks.iter().all(|mark| *mark == 0.0 || *mark == 1.0);
+        if !are_marks || marks.len() != records || labels.len() != records {
+            return None;
+        }
+        let (marked, others): (Vec<usize>, Vec<usize>) =
+            (0..records).partition(|row| marks[*row] == 1.0);
+        let is_known =
+            |row: &usize| numbers[row * d..(row + 1) * d].iter().all(|value| !value.is_nan());
+        let lacks_label = labels.missing();
+        let is_whole = |row: &usize| is_known(row) && !lacks_label[*row];
+        let classes = value_counts(&labels);
+        let known = value_counts(&labels.take(&others));
+        // Numbers that are fitted need not occur among the other records.
+        let has_new_class = is_classes(&labels, &classes) && known.len() < classes.len();
+        let is_test_set = !marked.is_empty() && marked.iter().all(is_whole) && !has_new_class;
+        (is_test_set && !others.is_empty()).then_some(Self { others, records })
+    }
+
+    /// The other records as those of a file that has a test set too; `records` must be of the rows of [`Self::others`].
+    pub fn before<'a>(&self, records: FileRecords<'a>) -> FileRecords<'a> {
+        let rows = records.rows.iter().map(|row| self.others[*row]).collect();
+        let test_records = self.records - self.others.len();
+        FileRecords { rows, file_records: self.records, test_records, ..records }
+    }
+}
+
+/// The arrays without [`TEST`], and of those with an entry for each record the entries of these rows.
+pub fn take_records(arrays: &BTreeMap<String, Array>, rows: &[usize]) -> BTreeMap<String, Array> {
+    let records = arrays.get(TEST).map(|marks| marks.values.len());
+    let mut taken = BTreeMap::new();
+    for (name, array) in arrays.iter().filter(|(name, _)| *name != TEST) {
+        let mut shape = array.shape.clone();
+        if shape.first().copied() != records {
+            taken.insert(name.clone(), array.clone());
+            continue;
+        }
+        let entries: usize = shape[1..].iter().product();
+        let places: Vec<usize> =
+            rows.iter().flat_map(|row| row * entries..(row + 1) * entries).collect();
+        shape[0] = rows.len();
+        taken.insert(name.clone(), Array { shape, values: array.values.take(&places) });
+    }
+    taken
 }
 
 /// Where values are missing: a phrase for each feature, for the labels and for the array of the clients, of which

@@ -62,7 +62,7 @@ pub enum RecordsError {
     },
     /// The arrays have other names or shapes than those of records.
     #[error(
-        "records are the arrays x (n, d) and y (n,), not {arrays}: save them by these names and shapes"
+        "records are the arrays x (n, d) and y (n,), or x_train and y_train with or without x_test and y_test, not {arrays}: save them by these names and shapes"
     )]
     OtherArrays {
         /// The names and shapes of the arrays.

@@ -3,9 +3,11 @@
 use super::clients::RecordClients;
 use super::features::{FeatureMoments, FeatureRows};
 use super::{FileRecords, Remedy, StarterError, is_classes, varying_features};
+use crate::data::npz::train_test::TEST;
 use exactfed_core::problem::MOST_DIMENSIONS;
 use exactfed_core::problem::arrays::{Column, DataFile};
 use exactfed_core::problem::column::Exceptions;
+use exactfed_core::words::count;
 use std::collections::BTreeMap;
 
 /// The share of non-zeros below which features are not standardised: that would make numbers of their zeros.
@@ -17,6 +19,15 @@ const FEWEST: usize = 10;
 pub const MOST_DENSE_BYTES: u128 = super::super::MOST_BYTES as u128;
 /// The weight of the penalty in the manifest.
 const L2: f64 = 0.01;
+
+/// The records that the manifest holds out as a test set.
+#[derive(Clone, Copy)]
+enum TestSet {
+    /// A fifth of all, drawn within groups of this name, as manifests write it.
+    DrawnWithin(&'static str),
+    /// Those that an array of the file marks, this many.
+    Marked(usize),
+}
 
 /// What the manifest to start from says.
 pub struct Starter<'a> {
@@ -32,8 +43,8 @@ pub struct Starter<'a> {
     standardise: bool,
     /// Whether features are stored sparse whatever their density.
     sparse: bool,
-    /// Within which groups, as manifests write them, a test set is drawn; `None` if no records are held out.
-    test_within: Option<&'static str>,
+    /// The test set; `None` if no records are held out.
+    test: Option<TestSet>,
     /// The step size of the algorithms, which is safe: about half the inverse of the largest curvature that the loss of
     /// a record may have, and for softmax regression at most the inverse. It is rounded down to one digit.
     step_size: f64,
@@ -97,7 +108,10 @@ impl<'a> Starter<'a> {
         let has_classes = kind != "least-squares-dataset";
         let labels = if has_classes { classes.len() } else { 0 };
         let varying: &[usize] = if standardise { &kept } else { &[] };
-        let test_within = test_within(records, labels, varying);
+        let test = match records.test_records {
+            0 => test_within(records, labels, varying).map(TestSet::DrawnWithin),
+            marked => Some(TestSet::Marked(marked)),
+        };
         Ok(Self {
             records,
             file,
@@ -106,7 +120,7 @@ impl<'a> Starter<'a> {
             features,
             standardise,
             sparse: wide,
-            test_within,
+            test,
             step_size,
         })
     }
@@ -132,7 +146,15 @@ impl<'a> Starter<'a> {
                 (None, Some(number_of_parts(*parts, n)))
             }
         };
-        let is_drawn = self.has_test() || column.is_none();
+        let test_within = match self.test {
+            Some(TestSet::DrawnWithin(groups)) => Some(groups),
+            Some(TestSet::Marked(_)) | None => None,
+        };
+        let test_column = match self.test {
+            Some(TestSet::Marked(_)) => Some(format!("{{ column = {} }}", quoted(TEST))),
+            Some(TestSet::DrawnWithin(_)) | None => None,
+        };
+        let is_drawn = test_within.is_some() || column.is_none();
         let label = Some(records.label.as_str()).filter(|label| !matches!(*label, "" | "label"));
         let features: Vec<String> = self.features.iter().map(|name| quoted(name)).collect();
         let categorical = self.categorical_features();
@@ -159,8 +181,8 @@ impl<'a> Starter<'a> {
             ("split-column", column.map(|name| format!("{{ column = {name} }}"))),
             ("split", clients.as_ref().map(|_| quoted("iid"))),
             ("clients", clients),
-            ("test", self.has_test().then(|| "0.2".to_owned())),
-            ("test-within", self.test_within.map(quoted)),
+            ("test", test_within.map_or(test_column, |_| Some("0.2".to_owned()))),
+            ("test-within", test_within.map(quoted)),
             ("missing", self.missing_key().map(quoted)),
             ("storage", self.sparse.then(|| quoted("sparse"))),
             ("standardise", Some(self.standardise.to_string())),
@@ -188,13 +210,18 @@ impl<'a> Starter<'a> {
 
     /// Whether some records are held out as a test set.
     fn has_test(&self) -> bool {
-        self.test_within.is_some()
+        self.test.is_some()
     }
 
     /// A line that says how the test set is drawn, or why there is none.
     pub fn test_line(&self) -> String {
-        match self.test_within {
-            Some(groups) => format!("test set: a fifth of the records, drawn within {groups}"),
+        match self.test {
+            Some(TestSet::DrawnWithin(groups)) => {
+                format!("test set: a fifth of the records, drawn within {groups}")
+            }
+            Some(TestSet::Marked(records)) => {
+                format!("test set: {} more, which `{TEST}` marks", count(records, "record"))
+            }
             None => {
                 "test set: none, since clients, classes and features need nearly all records".into()
             }

@@ -99,6 +99,7 @@ pub fn records<'a>(
         labels: Cow::Owned(kept_labels),
         rows,
         file_records: labels.column.len(),
+        test_records: 0,
         label: labels.name.to_owned(),
         clients,
         table,

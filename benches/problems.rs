@@ -98,11 +98,11 @@ fn linear(c: &mut Criterion) {
             let one = f64::from(u8::from(diagonal && (i / D) % D == i % D));
             one + scale * rng.gaussian()
         };
-        Array { shape: shape.to_vec(), data: (0..shape.iter().product()).map(entry).collect() }
+        Array::of_numbers(shape.to_vec(), (0..shape.iter().product()).map(entry).collect())
     };
     let a = array(&[1, m, D, D], 0.1, true);
     let b = array(&[1, m, D], 1.0, false);
-    let p = Array { shape: vec![1, m], data: vec![0.25; m] };
+    let p = Array::of_numbers(vec![1, m], vec![0.25; m]);
     let arrays = [("A".to_owned(), a), ("b".to_owned(), b), ("p".to_owned(), p)].into();
     let problem = atoms::Settings { file: file() }.build(1, &Fixed(Contents::Arrays(arrays)));
     let (matrices, offsets) = (rows::<{ D * D }>(m), rows::<D>(m));

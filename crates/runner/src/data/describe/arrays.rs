@@ -21,13 +21,7 @@ pub fn records_of_arrays<'a>(
     clients: RecordClients,
     arrays: &BTreeMap<String, Array>,
 ) -> Result<FileRecords<'a>, RecordsError> {
-    let group = match &clients {
-        RecordClients::Column { name, .. } => match arrays.get(name) {
-            Some(array) => Some(array.column().map_err(|error| RecordsError::array(name, error))?),
-            None => None,
-        },
-        RecordClients::Parts(_) => None,
-    };
+    let group = column_of_clients(&clients, arrays)?;
     let n = labels.len();
     let whole = FileRecords {
         names: Vec::new(),
@@ -83,6 +77,19 @@ pub fn records_of_arrays<'a>(
         test_records: 0,
         table: TableNotes { missing, remedy: Some(Remedy::Drop), ..TableNotes::default() },
     })
+}
+
+/// The array that names the clients, if one does.
+///
+/// # Errors
+/// If it holds neither numbers nor texts.
+fn column_of_clients(
+    clients: &RecordClients,
+    arrays: &BTreeMap<String, Array>,
+) -> Result<Option<Column>, RecordsError> {
+    let RecordClients::Column { name, .. } = clients else { return Ok(None) };
+    let column = arrays.get(name).map(Array::column);
+    column.transpose().map_err(|error| RecordsError::array(name, error))
 }
 
 /// The array [`TEST`] of an archive of records, which marks some of them as the test set.

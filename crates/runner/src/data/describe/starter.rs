@@ -29,6 +29,24 @@ enum TestSet {
     Marked(usize),
 }
 
+impl TestSet {
+    /// The value of the key `test`.
+    fn key(self) -> String {
+        match self {
+            Self::DrawnWithin(_) => "0.2".to_owned(),
+            Self::Marked(_) => format!("{{ column = {} }}", quoted(TEST)),
+        }
+    }
+
+    /// The groups within which it is drawn, if it is drawn.
+    fn groups(self) -> Option<&'static str> {
+        match self {
+            Self::DrawnWithin(groups) => Some(groups),
+            Self::Marked(_) => None,
+        }
+    }
+}
+
 /// What the manifest to start from says.
 pub struct Starter<'a> {
     records: &'a FileRecords<'a>,
@@ -146,14 +164,7 @@ impl<'a> Starter<'a> {
                 (None, Some(number_of_parts(*parts, n)))
             }
         };
-        let test_within = match self.test {
-            Some(TestSet::DrawnWithin(groups)) => Some(groups),
-            Some(TestSet::Marked(_)) | None => None,
-        };
-        let test_column = match self.test {
-            Some(TestSet::Marked(_)) => Some(format!("{{ column = {} }}", quoted(TEST))),
-            Some(TestSet::DrawnWithin(_)) | None => None,
-        };
+        let test_within = self.test.and_then(TestSet::groups);
         let is_drawn = test_within.is_some() || column.is_none();
         let label = Some(records.label.as_str()).filter(|label| !matches!(*label, "" | "label"));
         let features: Vec<String> = self.features.iter().map(|name| quoted(name)).collect();
@@ -181,7 +192,7 @@ impl<'a> Starter<'a> {
             ("split-column", column.map(|name| format!("{{ column = {name} }}"))),
             ("split", clients.as_ref().map(|_| quoted("iid"))),
             ("clients", clients),
-            ("test", test_within.map_or(test_column, |_| Some("0.2".to_owned()))),
+            ("test", self.test.map(TestSet::key)),
             ("test-within", test_within.map(quoted)),
             ("missing", self.missing_key().map(quoted)),
             ("storage", self.sparse.then(|| quoted("sparse"))),

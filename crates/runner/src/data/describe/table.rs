@@ -250,24 +250,30 @@ impl<'a> Division<'a> {
                 divided.identifiers.push(shown);
                 continue;
             }
-            let Column::Text(texts) = &*column else {
-                divided.features.push(NamedColumn { name, column });
-                continue;
-            };
-            if let Some(numbers) = numbers_of_pair(&column) {
-                divided.pairs.push(name.clone());
-                divided.features.push(NamedColumn { name, column: Cow::Owned(numbers) });
-                continue;
-            }
-            match Exceptions::among_numbers(texts) {
-                Some(few) => {
-                    let held = few.describe(texts, |row| file.place(row, n));
-                    divided.exceptions.push(format!("{shown} holds {held}"));
-                }
-                None => divided.texts.push(shown),
-            }
+            divided.add_feature(file, NamedColumn { name, column });
         }
         divided
+    }
+
+    /// Adds a column as a feature, if it is of numbers or of two words, and as one of texts otherwise.
+    fn add_feature(&mut self, file: &DataFile, named: NamedColumn<'a>) {
+        let Column::Text(texts) = &*named.column else {
+            self.features.push(named);
+            return;
+        };
+        if let Some(numbers) = numbers_of_pair(&named.column) {
+            self.pairs.push(named.name.to_owned());
+            self.features.push(NamedColumn { column: Cow::Owned(numbers), ..named });
+            return;
+        }
+        let shown = format!("`{}`", sanitised(named.name));
+        match Exceptions::among_numbers(texts) {
+            Some(few) => {
+                let held = few.describe(texts, |row| file.place(row, texts.len()));
+                self.exceptions.push(format!("{shown} holds {held}"));
+            }
+            None => self.texts.push(shown),
+        }
     }
 
     /// Where values are missing in the columns that are used: for each such column a phrase with how many, and where

@@ -8,6 +8,7 @@ mod instances;
 mod missing;
 mod named;
 mod refused;
+mod reshuffled;
 mod sparse;
 mod unusual;
 mod written;

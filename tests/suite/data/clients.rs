@@ -152,7 +152,7 @@ fn test_sets_and_metrics_that_are_wrong_are_refused() {
     let table = "age,label,held\n1,a,0\n2,b,0\n3,a,1\n4,a,1\n5,a,0\n6,b,0\n";
     for (settings, metric, message) in [
         (random, "worst-test-accuracy", "clients get records at random, and none of the test set"),
-        (random, "test-loss-spread", "write `split = { column = \"…\" }` in `dataset`"),
+        (random, "test-loss-spread", "write `test-within = \"clients\"` in `dataset`"),
         (one_class, "test-auc", "all of the records of the test set have the same class"),
     ] {
         let problem = format!("{}\n[record]\nmetrics = [\"{metric}\"]", records(settings));
@@ -216,10 +216,53 @@ fn a_test_set_takes_no_client_away() {
         if output.code == 2 {
             refused += 1;
             assert!(output.err.contains("all records of the client \"alone\" are drawn"));
+            assert!(output.err.contains("`test-within = \"clients\"` leaves them some"));
         }
     }
     // About half of the seeds draw the only record of the client.
     assert!((4..16).contains(&refused), "{refused}");
+}
+
+/// A drawn test set that takes all records of a class, or all values of a feature but one, is refused with the key that
+/// prevents it, with which every seed passes.
+#[test]
+fn a_test_set_that_takes_a_class_or_a_value_names_the_remedy() {
+    let mut rare_class = String::from("age,label\n");
+    (0..30).for_each(|i| rare_class += &format!("{i},{}\n", if i == 7 { 2 } else { i % 2 }));
+    let mut rare_value = String::from("age,flag,label\n");
+    (0..30).for_each(|i| rare_value += &format!("{i},{},{}\n", u8::from(i == 7), i % 2));
+    let settings = "file = \"r.csv\", clients = 2, test = 0.2";
+    for (kind, table, more, message) in [
+        (
+            "softmax-dataset",
+            &rare_class,
+            "",
+            "no client could learn it; `test-within = \"clients\"` leaves them some",
+        ),
+        (
+            "logistic-dataset",
+            &rare_value,
+            ", standardise = true",
+            "leave them out: `flag`; if all other values are in the test set, `test-within = \"clients\"` leaves clients some",
+        ),
+    ] {
+        let problem = |within: &str| {
+            format!("[problem.{kind}]\nl2 = 0.1\ndataset = {{ {settings}{more}{within} }}")
+        };
+        let drawn = Data::new(&problem(""), "r.csv", table.as_bytes());
+        let within = Data::new(&problem(", test-within = \"clients\""), "r.csv", table.as_bytes());
+        let mut refused = 0;
+        for seed in 1..20 {
+            let seed = format!("seed={seed}");
+            within.bench.run(&["check", "mine.toml", "--set", &seed]).expect(0);
+            let output = drawn.bench.run(&["check", "mine.toml", "--set", &seed]);
+            if output.code == 2 {
+                refused += 1;
+                assert!(output.err.contains(message), "{}", output.err);
+            }
+        }
+        assert!((1..12).contains(&refused), "{kind}: {refused}");
+    }
 }
 
 /// Losses and accuracies over the records and over a test set have the values that they must, for clients that weigh by

@@ -1,11 +1,13 @@
 //! FedProx (Li et al. 2020): FedAvg whose local objective has μ/2 ‖θ − θ_t‖²
-//! added, minimised by as many stochastic steps. No other algorithm here is
+//! added, minimised by a number of stochastic steps that may differ between
+//! clients. No other algorithm here is
 //! the same; with μ = 0 it is FedAvg.
 
 use super::info::{Family, MEAN, PULLED, RoundFormula};
-use super::{AlgorithmKind, Component, Participation, has_cohort};
+use super::{AlgorithmKind, Component, Participation, WithWork, has_cohort, has_work};
 use crate::client_sampling::ParticipationScheme;
 use crate::federated::Terms;
+use crate::problem::Fault;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -13,9 +15,6 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub struct FedProx {
-    /// H, the number of local steps in a round; 1 or more.
-    #[schemars(range(min = 1), example = 10)]
-    pub local_steps: u64,
     /// μ, 0 or more: the weight of the proximal term.
     #[schemars(range(min = 0.0), example = 1.0)]
     pub proximal: f64,
@@ -31,10 +30,11 @@ pub struct FedProx {
     pub participation: ParticipationScheme,
 }
 
-impl AlgorithmKind for FedProx {
+impl AlgorithmKind for WithWork<FedProx> {
     const FAMILY: Family = Family::FedProx;
 
     has_cohort!();
+    has_work!();
 
     /// What the algorithm does in a round, as pages write it.
     fn round(&self) -> Option<RoundFormula> {
@@ -43,16 +43,62 @@ impl AlgorithmKind for FedProx {
     }
 
     fn set_local_steps(&mut self, local_steps: u64) {
-        self.local_steps = local_steps;
+        self.common.local_steps = Some(local_steps);
     }
 
-    /// One run of the engine: FedAvg with a proximal term to the start θ_t of the round.
+    /// One run of the engine: FedAvg with a proximal term to the start θ_t of the round. The keys of
+    /// [`Work`](super::Work) replace the 1 local step that is written here.
     fn components(&self, step_size: f64) -> Vec<Component> {
-        vec![Component::one(Terms {
+        vec![Component::one(self.common.terms(Terms {
             proximal: self.proximal,
             cohort: self.cohort.map(Participation::number),
             participation: self.participation,
-            ..Terms::fedavg(step_size, self.local_steps)
-        })]
+            ..Terms::fedavg(step_size, 1)
+        }))]
+    }
+
+    fn faults(&self) -> Vec<Fault> {
+        self.common.faults()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::algorithm::{Settings, Spec, Work};
+    use crate::federated::Run;
+    use crate::problem::{Exact, Facts};
+    use crate::sample;
+
+    /// Rounds of clients with unequal numbers of local steps are those of plain loops, without noise.
+    #[test]
+    fn trajectories_are_those_of_plain_loops() {
+        let problem = Exact::new(sample::noisy(3));
+        let steps_per_client = vec![1, 4, 2];
+        let own =
+            FedProx { proximal: 0.7, cohort: None, participation: ParticipationScheme::Normalised };
+        let mut common = Work::default();
+        common.steps_per_client.clone_from(&steps_per_client);
+        let spec = Spec::FedProx(Settings::plain(0.1, WithWork { common, own }));
+        let terms = spec.components().remove(0).terms;
+        let start = [0.3, -1.2];
+        let have = sample::run(&problem, &terms, &start, 5, 0).estimate().to_vec();
+        let mut server = start;
+        let mut field = [0.0; 2];
+        for _ in 0..5 {
+            let mut mean = [0.0; 2];
+            for (client, steps) in steps_per_client.iter().enumerate() {
+                let mut theta = server;
+                for _ in 0..*steps {
+                    problem.mean_field(client, &theta, &mut field);
+                    for i in 0..2 {
+                        theta[i] -= 0.1 * (field[i] + 0.7 * (theta[i] - server[i]));
+                    }
+                }
+                (0..2).for_each(|i| mean[i] += theta[i] / 3.0);
+            }
+            server = mean;
+        }
+        assert!(sample::distance(&have, &server) < 1e-12, "{have:?} {server:?}");
     }
 }

@@ -340,7 +340,7 @@ algorithms! { $
     RichardsonRomberg("richardson-romberg", "Richardson-Romberg", richardson_romberg::RichardsonRomberg),
     MinibatchSgd("minibatch-sgd", "mini-batch SGD", minibatch_sgd::MinibatchSgd),
     CentralisedLsa("centralised-lsa", "centralised LSA", minibatch_sgd::MinibatchSgd, linear name of "minibatch-sgd"),
-    FedProx("fedprox", "FedProx", fedprox::FedProx),
+    FedProx("fedprox", "FedProx", WithWork<fedprox::FedProx>),
     FedLin("fedlin", "FedLin", WithWork<fedlin::FedLin>),
     FedNova("fednova", "FedNova", WithWork<fednova::FedNova>),
     Scaffnew("scaffnew", "Scaffnew", scaffnew::Scaffnew),

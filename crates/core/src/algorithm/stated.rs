@@ -27,7 +27,7 @@ mod tests {
     use crate::algorithm::minibatch_sgd::MinibatchSgd;
     use crate::algorithm::richardson_romberg::{Base, Extrapolate, RichardsonRomberg};
     use crate::algorithm::scaffnew::Scaffnew;
-    use crate::algorithm::{AlgorithmKind, Settings, Spec};
+    use crate::algorithm::{AlgorithmKind, Settings, Spec, WithWork, Work};
     use crate::client_sampling::ParticipationScheme;
 
     #[test]
@@ -35,13 +35,11 @@ mod tests {
         fn of<T: AlgorithmKind>(own: T, spec: fn(Settings<T>) -> Spec) -> StatedAlgorithm {
             spec(Settings::plain(0.1, own)).stated()
         }
-        let pulled = FedProx {
-            local_steps: 2,
-            proximal: 1.0,
-            cohort: None,
-            participation: ParticipationScheme::Normalised,
-        };
-        let not_pulled = FedProx { proximal: 0.0, ..pulled.clone() };
+        let own =
+            FedProx { proximal: 1.0, cohort: None, participation: ParticipationScheme::Normalised };
+        let pulled = WithWork { common: Work::equal(2), own };
+        let mut not_pulled = pulled.clone();
+        not_pulled.own.proximal = 0.0;
         assert_eq!(of(pulled, Spec::FedProx), StatedAlgorithm::Other);
         assert_eq!(of(not_pulled, Spec::FedProx), StatedAlgorithm::FedAvg);
         let batches =

@@ -332,12 +332,11 @@ fn other_names_are_the_same_algorithms() {
         },
     );
     let not_pulled = fedprox::FedProx {
-        local_steps: 3,
         proximal: 0.0,
         cohort: None,
         participation: ParticipationScheme::Normalised,
     };
-    let prox = Settings::plain(0.1, not_pulled);
+    let prox = Settings::plain(0.1, WithWork { common: Work::equal(3), own: not_pulled });
     let one_step = fedavg::Settings::new(0.1, 1);
     let three_steps = fedavg::Settings::new(0.1, 3);
     for (one, other) in [

@@ -1,6 +1,6 @@
 //! Any problem without its noise: the oracle returns the mean field.
 
-use super::facts::{DrawSmoothness, Facts, RecordsOf, forward_facts};
+use super::facts::{DrawSmoothness, Facts, forward_facts, forward_measures};
 use super::oracle::Problem;
 use crate::kernel::Draws;
 use crate::linalg::Matrix;
@@ -27,16 +27,10 @@ impl Facts for Exact {
         fn third_derivative(&self, client: usize) -> Option<f64>;
         fn linear(&self) -> bool;
         fn calls_of_epoch(&self, client: usize) -> Option<f64>;
-        fn suboptimality(&self, theta: &[f64]) -> Option<f64>;
-        fn loss(&self, theta: &[f64], of: RecordsOf) -> Option<f64>;
-        fn accuracy(&self, theta: &[f64], of: RecordsOf) -> Option<f64>;
-        fn client_losses(&self, theta: &[f64], of: RecordsOf) -> Option<Vec<f64>>;
-        fn client_accuracies(&self, theta: &[f64], of: RecordsOf) -> Option<Vec<f64>>;
-        fn balanced_accuracy(&self, theta: &[f64], of: RecordsOf) -> Option<f64>;
-        fn auc(&self, theta: &[f64], of: RecordsOf) -> Option<f64>;
         fn feature_norm(&self, x: &[f64]) -> Option<f64>;
         fn virtual_optimum(&self) -> Option<&[f64]>;
     });
+    forward_measures!(self.0);
 
     fn noise_covariance(&self, _client: usize) -> Matrix {
         Matrix::zeros(self.dim(), self.dim())

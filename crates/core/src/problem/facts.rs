@@ -272,3 +272,24 @@ macro_rules! forward_facts {
     };
 }
 pub(crate) use forward_facts;
+
+/// Implements what runs on records are measured by, of a wrapper around a problem whose losses it does not change, by
+/// that of the problem in its field `$inner`.
+macro_rules! forward_measures {
+    ($self:ident.$inner:tt) => {
+        $crate::problem::facts::forward_facts! { $self.$inner:
+            fn suboptimality(&self, theta: &[f64]) -> Option<f64>;
+            fn loss(&self, theta: &[f64], of: $crate::problem::RecordsOf) -> Option<f64>;
+            fn accuracy(&self, theta: &[f64], of: $crate::problem::RecordsOf) -> Option<f64>;
+            fn client_losses(
+                &self, theta: &[f64], of: $crate::problem::RecordsOf
+            ) -> Option<Vec<f64>>;
+            fn client_accuracies(
+                &self, theta: &[f64], of: $crate::problem::RecordsOf
+            ) -> Option<Vec<f64>>;
+            fn balanced_accuracy(&self, theta: &[f64], of: $crate::problem::RecordsOf) -> Option<f64>;
+            fn auc(&self, theta: &[f64], of: $crate::problem::RecordsOf) -> Option<f64>;
+        }
+    };
+}
+pub(crate) use forward_measures;

@@ -2,7 +2,7 @@
 
 use super::arrays::{DataFile, Files};
 use super::cost::{self, ProblemCost};
-use super::dataset::{ClientWeights, Dataset, Split};
+use super::dataset::{ClientWeights, Dataset};
 use super::fault::Fault;
 use super::form::{OracleForm, Visitor};
 use super::oracle::Problem;
@@ -27,7 +27,7 @@ pub struct RecordMetrics {
     pub accuracy: bool,
     /// Whether some of the records are a test set.
     pub test: bool,
-    /// Whether each record of the test set belongs to a client, which a column names.
+    /// Whether each record of the test set belongs to a client.
     pub test_of_clients: bool,
 }
 
@@ -66,8 +66,7 @@ pub trait Settings {
             loss: true,
             accuracy: records.classes,
             test: with_test.is_some(),
-            test_of_clients: with_test
-                .is_some_and(|dataset| matches!(dataset.split, Split::Column(_))),
+            test_of_clients: with_test.is_some_and(Dataset::has_test_of_clients),
         }
     }
     /// B, the number of evaluations of the field whose mean one oracle call with noise returns.

@@ -284,7 +284,7 @@ fn metrics_without_records(record: &Record, point: &CheckedPoint<'_>) -> Vec<Fau
             format!("has `{name}`, but there is no test set: write `test = 0.2` in `dataset`")
         } else if metric.is_per_client_of_test() && !has.test_of_clients {
             format!(
-                "has `{name}`, but clients get records at random, and none of the test set: write `split = {{ column = \"…\" }}` in `dataset`, the column that names clients"
+                "has `{name}`, but clients get records at random, and none of the test set: write `test-within = \"clients\"` in `dataset` or, if a column names clients, `split = {{ column = \"…\" }}`"
             )
         } else {
             continue;

@@ -27,7 +27,11 @@ pub use records::Records;
 pub use settings::{
     ClientWeights, Dataset, MissingValues, Split, Storage, TestGroups, TestRecords,
 };
+use std::collections::BTreeMap;
 use test_set::{LabelKind, TestDraw};
+
+/// What a message says to do where a test set that is drawn takes all records that clients need.
+const LEAVES_CLIENTS_SOME: &str = "`test-within = \"clients\"` leaves them some, as may another seed, a smaller fraction or `test = { column = … }`";
 
 /// The records of a file as the clients of a problem hold them.
 pub struct ClientRecords {
@@ -66,11 +70,23 @@ impl ClientRecords {
         let problem = RecordProblem::new(loss, held, given)?;
         let Some(test) = &self.test else { return Ok(problem) };
         let problem = problem.with_test(store(test, &[(0..test.count()).collect()])?);
-        match test.of_clients() {
+        let drawn_from = self.test_clients.as_deref().map(records_of_each);
+        match test.of_clients().or(drawn_from) {
             Some(sets) => Ok(problem.with_test_of_clients(store(test, &sets)?)),
             None => Ok(problem),
         }
     }
+}
+
+/// For each client that has some records their indices, in the order of the clients, given the client of each record.
+fn records_of_each(clients: &[Option<usize>]) -> Vec<Vec<usize>> {
+    let mut sets: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
+    for (record, client) in clients.iter().enumerate() {
+        if let Some(client) = client {
+            sets.entry(*client).or_default().push(record);
+        }
+    }
+    sets.into_values().collect()
 }
 
 impl Dataset {
@@ -145,6 +161,9 @@ impl Dataset {
         let held_out = self.test_records(&draw)?;
         let (records, test) = self.prepare_features(all, held_out.as_deref())?;
         self.check_test_clients(&records, test.as_ref())?;
+        if labels == LabelKind::Classes {
+            self.check_test_labels(&records, test.as_ref())?;
+        }
         let (held, test_clients) = match (&parts, &held_out) {
             (Some(parts), Some(held_out)) => {
                 let divided = divide_parts(parts, held_out);
@@ -155,6 +174,19 @@ impl Dataset {
         let counts: Vec<usize> = held.iter().map(Vec::len).collect();
         let shares = self.weights.shares("dataset.weights", &counts)?;
         Ok(ClientRecords { records, test, test_clients, held, shares })
+    }
+
+    /// Checks that a test set that is drawn leaves clients a record of each class that it has. `records` are those that
+    /// clients hold, and `test` is the test set; nothing is checked without one.
+    ///
+    /// # Errors
+    /// The first class, in the order of the test set, all of whose records are there.
+    fn check_test_labels(&self, records: &Records, test: Option<&Records>) -> Result<(), Fault> {
+        let (Some(TestRecords::Fraction(_)), Some(test)) = (&self.test, test) else {
+            return Ok(());
+        };
+        let Err(Fault { key, message }) = records.classes_of(test) else { return Ok(()) };
+        Err(Fault::new(key, format!("{message}; {LEAVES_CLIENTS_SOME}")))
     }
 
     /// Checks that a test set that is drawn does not take all records of a client that a column names. A column
@@ -173,7 +205,7 @@ impl Dataset {
             return Ok(());
         };
         let message = format!(
-            "all records of the client \"{}\" are drawn for the test set; `test-within = \"clients\"` leaves it some, as may another seed, a smaller fraction or `test = {{ column = … }}`",
+            "all records of the client \"{}\" are drawn for the test set; {LEAVES_CLIENTS_SOME}",
             sanitised(&lost)
         );
         Err(Fault::new("dataset.test", message))

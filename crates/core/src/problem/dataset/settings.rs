@@ -428,6 +428,13 @@ impl Dataset {
         drawn || !matches!(self.split, Split::Column(_))
     }
 
+    /// Whether the records of the test set belong to clients: a column names them, or the test set is drawn from what
+    /// each client would hold.
+    pub fn has_test_of_clients(&self) -> bool {
+        let is_drawn_within = self.test_within == Some(TestGroups::Clients);
+        self.test.is_some() && (is_drawn_within || matches!(self.split, Split::Column(_)))
+    }
+
     /// Whether features are likely to be stored sparse, guessed from the settings and the file's name: operations are
     /// estimated from it before the file is read. Where `storage` is not given, the features decide in the end.
     pub fn is_sparse(&self) -> bool {

@@ -1,7 +1,7 @@
 //! Features that are shifted and scaled to mean 0 and variance 1.
 
 use super::records::Records;
-use super::settings::Dataset;
+use super::settings::{Dataset, TestRecords};
 use crate::problem::arrays::sanitised;
 use crate::problem::fault::Fault;
 
@@ -49,8 +49,15 @@ impl Dataset {
             features.iter().take(MOST_NAMED).map(|j| records.feature_in_message(*j)).collect();
         let more = if features.len() > MOST_NAMED { ", …" } else { "" };
         let names = shown.join(", ");
+        let is_drawn_from_all =
+            matches!(self.test, Some(TestRecords::Fraction(_))) && self.test_within.is_none();
+        let other_remedy = if is_drawn_from_all {
+            "; if all other values are in the test set, `test-within = \"clients\"` leaves clients some"
+        } else {
+            ""
+        };
         self.fault(format!(
-            "features that are the same in all records of the clients cannot be standardised; leave them out: {names}{more}"
+            "features that are the same in all records of the clients cannot be standardised; leave them out: {names}{more}{other_remedy}"
         ))
     }
 }

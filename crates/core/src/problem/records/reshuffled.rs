@@ -9,7 +9,7 @@ use super::instance::RecordProblem;
 use super::loss::{RecordLoss, RecordSets};
 use crate::kernel::Draws;
 use crate::linalg::Matrix;
-use crate::problem::facts::{DrawSmoothness, Facts, RecordsOf, forward_facts};
+use crate::problem::facts::{DrawSmoothness, Facts, forward_facts, forward_measures};
 use crate::problem::fault::Fault;
 use crate::problem::form::{OracleForm, Visitor};
 use crate::problem::oracle::Problem;
@@ -90,10 +90,8 @@ impl<L: RecordLoss<S>, S: RecordSets> Facts for Reshuffled<L, S> {
         fn draw_smoothness(&self) -> DrawSmoothness;
         fn linear(&self) -> bool;
         fn batch(&self) -> u64;
-        fn suboptimality(&self, theta: &[f64]) -> Option<f64>;
-        fn loss(&self, theta: &[f64], of: RecordsOf) -> Option<f64>;
-        fn accuracy(&self, theta: &[f64], of: RecordsOf) -> Option<f64>;
     });
+    forward_measures!(self.0);
 
     /// False: what is left of an epoch depends on what was drawn before.
     fn independent(&self) -> bool {

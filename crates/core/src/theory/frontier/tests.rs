@@ -47,14 +47,11 @@ fn known(facts: &dyn Facts) -> Vec<Arc<dyn Rounds>> {
         settings.own.own.server_step = server_step;
         Spec::FedAvg(settings)
     });
-    let prox = FedProx {
-        local_steps: 1,
-        proximal: 0.7,
-        cohort: None,
-        participation: ParticipationScheme::Normalised,
-    };
-    let fedlin = fedavg::Settings::new(1.0, 1).own.common;
-    let fedlin = WithWork { common: fedlin, own: FedLin {} };
+    let prox =
+        FedProx { proximal: 0.7, cohort: None, participation: ParticipationScheme::Normalised };
+    let one_step = fedavg::Settings::new(1.0, 1).own.common;
+    let prox = WithWork { common: one_step.clone(), own: prox };
+    let fedlin = WithWork { common: one_step, own: FedLin {} };
     let all: [(&str, Vec<Spec>); ALL] = [
         ("sgd", minibatch.clone()),
         ("minibatch-sgd", minibatch),

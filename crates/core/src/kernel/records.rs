@@ -10,6 +10,8 @@
 //!
 //! Along a *tangent* the field of logistic regression is linearised at θ* for each record by itself:
 //! e = −(s + s (1 − s) xᵀ(θ* − θ)) with s = σ(m − xᵀθ*), which is known for each record.
+//!
+//! In logistic regression a record may have a *loss weight* w, by which its loss is multiplied: its error is then w e.
 
 mod rows;
 
@@ -56,6 +58,8 @@ pub struct RecordTables {
     begins: Vec<usize>,
     /// The class, 0 or 1, of each record of each set; empty if it is not known. No step reads it.
     labels: Vec<Vec<u8>>,
+    /// The loss weight of each record of each set; empty if all are 1.
+    loss_weights: Vec<Vec<f64>>,
 }
 
 /// How many numbers of the rows of clients are kept on the stack: enough for [`MOST`] clients with rows of four
@@ -84,7 +88,9 @@ impl RecordTables {
             begins.push(begins[begins.len() - 1] + set.len() / d);
         }
         let records = Table::new(d, sets);
-        Self { d, stride: padded(d), l2, link, records, begins, labels: Vec::new() }
+        let labels = Vec::new();
+        let loss_weights = Vec::new();
+        Self { d, stride: padded(d), l2, link, records, begins, labels, loss_weights }
     }
 
     /// Adds the class, 0 or 1, of each record of each set, which rows y x do not show. Metrics of classes need it;
@@ -100,6 +106,22 @@ impl RecordTables {
     /// The class of each record of a set; `None` if it is not known.
     pub fn labels(&self, set: usize) -> Option<&[u8]> {
         self.labels.get(set).map(Vec::as_slice)
+    }
+
+    /// Multiplies the loss of each record of each set by a weight, in logistic regression alone.
+    ///
+    /// # Panics
+    /// If there is not one weight per record, or the link is another one.
+    pub fn with_loss_weights(self, loss_weights: Vec<Vec<f64>>) -> Self {
+        assert!(matches!(self.link, Link::Logistic { .. }));
+        let counts = (0..self.sets()).map(|set| self.records(set));
+        assert!(loss_weights.iter().map(Vec::len).eq(counts));
+        Self { loss_weights, ..self }
+    }
+
+    /// The loss weight of each record of a set; `None` if all are 1.
+    pub fn loss_weights(&self, set: usize) -> Option<&[f64]> {
+        self.loss_weights.get(set).map(Vec::as_slice)
     }
 
     /// Whether there are fused local steps for the dimension: for every d but 1, since a row of one number is not
@@ -139,11 +161,14 @@ impl RecordTables {
         records.map(|(record, along)| self.error(set, record, *along)).collect()
     }
 
-    /// The error e of a record x, its factor in the gradient, where `along` = xᵀθ.
+    /// The error of a record x, its factor in the gradient, where `along` = xᵀθ; it includes the loss weight.
     #[inline(always)]
     pub fn error(&self, set: usize, record: usize, along: f64) -> f64 {
         match &self.link {
-            Link::Logistic { margin } => -sigmoid(margin - along),
+            Link::Logistic { margin } => {
+                let error = -sigmoid(margin - along);
+                self.loss_weights(set).map_or(error, |weights| weights[record] * error)
+            }
             Link::Linear { targets } => along - targets[set][record],
         }
     }
@@ -383,7 +408,8 @@ impl RecordTables {
         let sets = [std::ptr::null(); MOST];
         let counts = [0; MOST];
         let targets = [std::ptr::null(); MOST];
-        let mut held = HeldRecords { sets, counts, targets };
+        let loss_weights = [std::ptr::null(); MOST];
+        let mut held = HeldRecords { sets, counts, targets, loss_weights };
         for (k, client) in clients.iter().enumerate() {
             let set = client % self.sets();
             held.sets[k] = self.records.as_ptr().wrapping_add(self.begins[set] * self.stride);
@@ -395,12 +421,15 @@ impl RecordTables {
             } else if let Link::Linear { targets } = &self.link {
                 held.targets[k] = targets[set].as_ptr();
             }
+            if let Some(weights) = self.loss_weights(set) {
+                held.loss_weights[k] = weights.as_ptr();
+            }
         }
         held
     }
 
     /// Replaces products by errors: `along` has the product of one record of each client, xᵀθ or, along a tangent,
-    /// xᵀ(θ* − θ), and afterwards the record's error e. `records` are the numbers of the records in their sets.
+    /// xᵀ(θ* − θ), and afterwards the record's error, which includes its loss weight. `records` are the numbers of the records in their sets.
     ///
     /// # Safety
     /// `W` is present, with at most [`WIDEST_SHORT`] lanes; the clients have these records.
@@ -415,7 +444,7 @@ impl RecordTables {
         let len = records.len();
         match &self.link {
             _ if is_tangent => {
-                for (k, (record, along)) in records.iter().zip(along).enumerate() {
+                for (k, (record, along)) in records.iter().zip(&mut *along).enumerate() {
                     // SAFETY: passed on to the caller.
                     let s = unsafe { *held.targets[k].add(*record) };
                     *along = -(s + s * (1.0 - s) * *along);
@@ -428,10 +457,16 @@ impl RecordTables {
                 along[..len].iter_mut().for_each(|s| *s = -*s);
             }
             Link::Linear { .. } => {
-                for (k, (record, along)) in records.iter().zip(along).enumerate() {
+                for (k, (record, along)) in records.iter().zip(&mut *along).enumerate() {
                     // SAFETY: passed on to the caller.
                     *along -= unsafe { *held.targets[k].add(*record) };
                 }
+            }
+        }
+        if !self.loss_weights.is_empty() {
+            for k in 0..len {
+                // SAFETY: passed on to the caller; there is a weight for each record of each set.
+                along[k] *= unsafe { *held.loss_weights[k].add(records[k]) };
             }
         }
     }
@@ -445,6 +480,8 @@ struct HeldRecords {
     counts: [u64; MOST],
     /// The targets of each client's records in linear regression, or their weights along a tangent; null otherwise.
     targets: [*const f64; MOST],
+    /// The loss weights of each client's records; null if all are 1.
+    loss_weights: [*const f64; MOST],
 }
 
 impl HeldRecords {
@@ -484,6 +521,16 @@ mod tests {
         {
             compare(&tables(d, &mut |_| Link::Logistic { margin }, scale));
             compare(&tables(d, &mut linear, scale.min(1.0)));
+        }
+    }
+
+    #[test]
+    fn every_path_multiplies_errors_by_loss_weights() {
+        for d in [1, 2, 3, 5, 9, 16, 17, 40, 130] {
+            let plain = tables(d, &mut |_| Link::Logistic { margin: 0.5 }, 1.0);
+            let weights =
+                [5, 11, 3].map(|n| (0..n).map(|i| 0.3 + 0.7 * f64::from(i % 4)).collect());
+            compare(&plain.with_loss_weights(weights.to_vec()));
         }
     }
 

@@ -176,7 +176,7 @@ impl RecordLoss<RecordTables> for RidgeLoss {
     fn weight(&self, _at: &[f64], _i: usize, _k: usize, _l: usize) -> f64 {
         1.0
     }
-    fn losses(&self, records: &RecordTables, set: usize, theta: &[f64]) -> f64 {
-        records.errors(set, theta).iter().fold(0.0, |sum, error| sum + 0.5 * error * error)
+    fn losses(&self, records: &RecordTables, set: usize, theta: &[f64]) -> Vec<f64> {
+        records.errors(set, theta).iter().map(|error| 0.5 * error * error).collect()
     }
 }

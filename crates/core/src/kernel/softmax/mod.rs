@@ -6,8 +6,9 @@
 //! 1. u_k = Σ_j x_j θ_kj in the order of [`super::fold_sum`];
 //! 2. m = max_k u_k, e_k = exp(u_k − m) with the bits of `libm`, t = Σ_k e_k in the order of
 //!    [`super::fold_sum`], and p_k = e_k / t;
-//! 3. the field of a batch of B records is λθ_kj + Σ_b ((p_bk − 1\[y_b = k\]) / B) x_bj, added in
-//!    the order of the draws, and a step is that of [`super::descend`].
+//! 3. the field of a batch of B records is λθ_kj + Σ_b w_b ((p_bk − 1\[y_b = k\]) / B) x_bj, added in
+//!    the order of the draws, where w_b is the *loss weight* of the record, by which its loss is
+//!    multiplied, and a step is that of [`super::descend`].
 //!
 //! A sum of logits here begins with 0 and has 16 accumulators also for short rows. That changes
 //! at most the sign of a zero, and e^(u − m) is the same for both zeros.

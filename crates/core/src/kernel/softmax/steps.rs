@@ -49,13 +49,26 @@ pub struct PaddedProximal<'a> {
     pub anchor: &'a Aligned,
 }
 
+/// A record that is drawn for a step.
+#[derive(Clone, Copy)]
+struct DrawnRecord {
+    /// Its padded row.
+    row: *const f64,
+    /// Its class.
+    label: usize,
+    /// The weight of its loss.
+    loss_weight: f64,
+}
+
 /// Records that are drawn together for a step, and what is computed of them.
 struct DrawnRecords {
     /// The padded row of each record.
     rows: Vec<*const f64>,
     /// The class of each record.
     labels: Vec<usize>,
-    /// The factors (p_k − 1\[y = k\]) / B with which the records enter the field: for the first class one for each
+    /// The loss weight of each record.
+    loss_weights: Vec<f64>,
+    /// The factors w (p_k − 1\[y = k\]) / B with which the records enter the field: for the first class one for each
     /// record, then for the next class.
     factors: Aligned,
     /// The distance from the factors for one class to the factors for the next class.
@@ -74,6 +87,7 @@ impl DrawnRecords {
         Self {
             rows: vec![std::ptr::null(); count],
             labels: vec![0; count],
+            loss_weights: vec![1.0; count],
             factors: Aligned::zeros(classes * distance),
             distance,
             partial: Aligned::zeros(WIDEST_SHORT * TOGETHER * classes),
@@ -82,13 +96,26 @@ impl DrawnRecords {
     }
 }
 
+/// Multiplies the factors of a record by the weight of its loss.
+#[inline(always)]
+fn weigh(loss_weight: f64, factors: &mut [f64]) {
+    // A product with 1 has the same bits, and takes time.
+    if loss_weight != 1.0 {
+        factors.iter_mut().for_each(|factor| *factor *= loss_weight);
+    }
+}
+
 impl ClassTables {
-    /// Draws a record of a set, uniformly and by one draw of the stream: its padded row, and its class.
+    /// Draws a record of a set, uniformly and by one draw of the stream.
     #[inline(always)]
-    fn draw_record(&self, set: usize, rng: &mut Stream) -> (*const f64, usize) {
+    fn draw_record(&self, set: usize, rng: &mut Stream) -> DrawnRecord {
         let set = &self.sets[set];
         let record = rng.index(set.labels.len());
-        (set.rows[record * self.stride..].as_ptr(), usize::from(set.labels[record]))
+        DrawnRecord {
+            row: set.rows[record * self.stride..].as_ptr(),
+            label: usize::from(set.labels[record]),
+            loss_weight: set.loss_weight(record),
+        }
     }
 
     /// Runs plain local steps of one record each; `XI` says whether there is a correction. What the work says of
@@ -116,18 +143,19 @@ impl ClassTables {
         let part = (8 * self.stride).div_ceil(pairs).next_multiple_of(64);
         // SAFETY: passed on to the caller; a row of `stride` numbers starts at each record.
         unsafe {
-            self.products::<I, W>(&[record.0], theta, &mut partial, &[]);
+            self.products::<I, W>(&[record.row], theta, &mut partial, &[]);
             for left in (0..steps).rev() {
-                with_strip!(I::Short, S => self.residuals::<I::Short, S>(&partial, &mut factors, record.1));
+                with_strip!(I::Short, S => self.residuals::<I::Short, S>(&partial, &mut factors, record.label));
+                weigh(record.loss_weight, &mut factors[..self.classes]);
                 let after = if left > 1 { self.draw_record(set, rng) } else { next };
                 for pair in 0..pairs {
-                    let ahead = after.0.cast::<u8>().wrapping_add(pair * part);
+                    let ahead = after.row.cast::<u8>().wrapping_add(pair * part);
                     prefetch_all(ahead, part);
                     let k = 2 * pair;
                     let from = k * self.stride;
                     let pass = Pass {
-                        record: record.0,
-                        next: next.0,
+                        record: record.row,
+                        next: next.row,
                         l2: self.l2,
                         step,
                         theta: theta.add(from),
@@ -203,7 +231,7 @@ impl ClassTables {
     }
 
     /// Draws `count` records of a set, for one oracle call or for several, and computes the factors
-    /// (p_k − 1\[y = k\]) / B with which they enter the field of their call at θ, where B = `batch` is the number of
+    /// w (p_k − 1\[y = k\]) / B with which they enter the field of their call at θ, where B = `batch` is the number of
     /// records of a call.
     ///
     /// # Safety
@@ -219,12 +247,15 @@ impl ClassTables {
         rng: &mut Stream,
         theta: *const f64,
     ) {
-        let DrawnRecords { rows, labels, factors, distance, partial, logits } = drawn;
+        let DrawnRecords { rows, labels, loss_weights, factors, distance, partial, logits } = drawn;
         let rows = &mut rows[..count];
         let labels = &mut labels[..count];
         let partial = partial.as_chunks_mut::<WIDEST_SHORT>().0;
-        for (row, label) in rows.iter_mut().zip(&mut *labels) {
-            (*row, *label) = self.draw_record(set, rng);
+        for b in 0..count {
+            let record = self.draw_record(set, rng);
+            rows[b] = record.row;
+            labels[b] = record.label;
+            loss_weights[b] = record.loss_weight;
         }
         for first in (0..count).step_by(TOGETHER) {
             let end = (first + TOGETHER).min(count);
@@ -238,6 +269,13 @@ impl ClassTables {
                     let out = factors.as_mut_ptr().add(b);
                     let labels = &labels[b..end];
                     self.shares_in_lanes::<I::Short>(logits, labels, batch, out, *distance);
+                }
+            }
+        }
+        if self.loss_weights(set).is_some() {
+            for factors in factors.chunks_exact_mut(*distance) {
+                for (factor, loss_weight) in factors.iter_mut().zip(&loss_weights[..count]) {
+                    *factor *= loss_weight;
                 }
             }
         }

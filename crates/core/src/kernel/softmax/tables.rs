@@ -22,6 +22,16 @@ pub(super) struct LabelledRows {
     pub(super) rows: Aligned,
     /// The class of each record, below K.
     pub(super) labels: Vec<u8>,
+    /// The loss weight of each record; empty if all are 1.
+    pub(super) loss_weights: Vec<f64>,
+}
+
+impl LabelledRows {
+    /// The loss weight of a record.
+    #[inline(always)]
+    pub(super) fn loss_weight(&self, record: usize) -> f64 {
+        self.loss_weights.get(record).copied().unwrap_or(1.0)
+    }
 }
 
 /// The records of all clients; client c holds set c.
@@ -76,9 +86,29 @@ impl ClassTables {
         for (rows, labels) in sets {
             assert!(!labels.is_empty() && rows.len() == d * labels.len());
             assert!(labels.iter().all(|&y| usize::from(y) < classes));
-            padded_sets.push(LabelledRows { rows: padded_rows(rows, d), labels: labels.clone() });
+            let rows = padded_rows(rows, d);
+            let labels = labels.clone();
+            padded_sets.push(LabelledRows { rows, labels, loss_weights: Vec::new() });
         }
         Self { d, stride, classes, l2, indicators, live, sets: padded_sets }
+    }
+
+    /// Multiplies the loss of each record of each set by a weight.
+    ///
+    /// # Panics
+    /// If there is not one weight per record.
+    pub fn with_loss_weights(mut self, loss_weights: Vec<Vec<f64>>) -> Self {
+        assert_eq!(loss_weights.len(), self.sets.len());
+        for (set, loss_weights) in self.sets.iter_mut().zip(loss_weights) {
+            assert_eq!(loss_weights.len(), set.labels.len());
+            set.loss_weights = loss_weights;
+        }
+        self
+    }
+
+    /// The loss weight of each record of a set; `None` if all are 1.
+    pub fn loss_weights(&self, set: usize) -> Option<&[f64]> {
+        Some(self.sets[set].loss_weights.as_slice()).filter(|weights| !weights.is_empty())
     }
 
     /// How many record sets there are.
@@ -125,8 +155,9 @@ impl ClassTables {
             product(theta, row, factors);
             softmax(factors);
             factors[usize::from(self.labels(set)[record])] -= 1.0;
+            let loss_weight = self.sets[set].loss_weight(record);
             for (factor, field) in factors.iter().zip(field.chunks_exact_mut(self.d)) {
-                axpy(factor / batch as f64, row, field);
+                axpy(loss_weight * (factor / batch as f64), row, field);
             }
         }
     }

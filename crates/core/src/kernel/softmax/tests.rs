@@ -20,6 +20,16 @@ fn tables(d: usize, classes: usize, clients: usize, scale: f64) -> ClassTables {
     ClassTables::new(d, classes, 0.1, &sets)
 }
 
+/// The same tables with loss weights that differ from record to record.
+fn weighted(tables: &ClassTables) -> ClassTables {
+    let mut weights = Vec::new();
+    for set in 0..tables.sets() {
+        let count = tables.labels(set).len();
+        weights.push((0..count).map(|i| 0.3 + 0.7 * (i % 4) as f64).collect());
+    }
+    tables.clone().with_loss_weights(weights)
+}
+
 /// Numbers of features, numbers of classes and standard deviations of records.
 fn sizes() -> impl Iterator<Item = (usize, usize, f64)> {
     let dimensions = (1..=35).chain([47, 48, 49, 61, 64, 65, 100, 130]);
@@ -33,8 +43,16 @@ fn sizes() -> impl Iterator<Item = (usize, usize, f64)> {
 #[test]
 fn every_path_gives_the_bits_of_the_definition() {
     for (d, classes, scale) in sizes() {
-        for (clients, steps, batch) in [(1, 0, 1), (4, 20, 1), (3, 1, 1), (2, 7, 3), (3, 2, 32)] {
-            let tables = tables(d, classes, clients, scale / (1.0 + 0.1 * d as f64));
+        let plain = tables(d, classes, 4, scale / (1.0 + 0.1 * d as f64));
+        let weighted = weighted(&plain);
+        for (tables, clients, steps, batch) in [
+            (&plain, 1, 0, 1),
+            (&plain, 4, 20, 1),
+            (&weighted, 3, 1, 1),
+            (&weighted, 2, 7, 1),
+            (&weighted, 2, 7, 3),
+            (&plain, 3, 2, 32),
+        ] {
             let define = plain_steps(d * classes, |client, theta, rng, field| {
                 let records = tables.labels(client).len();
                 tables.field(client, theta, batch, || rng.index(records), field);
@@ -56,7 +74,7 @@ fn extended_steps_have_the_bits_of_the_definition_on_every_path() {
         for (batch, calls, weight) in
             [(1, 1, 0.7), (3, 1, 0.0), (3, 4, 0.0), (1, 3, 0.2), (10, 60, 0.5), (300, 2, 0.0)]
         {
-            let tables = tables(d, classes, 2, scale / (1.0 + 0.1 * d as f64));
+            let tables = weighted(&tables(d, classes, 2, scale / (1.0 + 0.1 * d as f64)));
             let proximal = Proximal { weight, anchor: &anchor };
             let define = |cohort: Cohort<'_, ()>| {
                 cohort.each(|local| {

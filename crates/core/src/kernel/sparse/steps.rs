@@ -7,7 +7,8 @@
 //! - ξ' = ξ − μ θ_t with μ the weight of a proximal term, and c = 1 − γ(λ + μ);
 //! - α_0 = 1, β_0 = 0, α_{i+1} = c α_i, β_{i+1} = c β_i + γ;
 //! - a step on a record x (already times its label) computes s = σ(m − xᵀθ) with
-//!   xᵀθ = α_i xᵀv − β_i xᵀξ', then v ← v + (γ s / α_{i+1}) x, which touches the non-zeros alone.
+//!   xᵀθ = α_i xᵀv − β_i xᵀξ', then v ← v + (γ s / α_{i+1}) x, which touches the non-zeros alone. If the record has a
+//!   *loss weight* w, by which its loss is multiplied, w s stands for s.
 //!
 //! A pass ends after the round's steps, after [`LONGEST`](super::scales) of them, or before α falls below
 //! [`SMALLEST`](super::scales); then v ← α v − β ξ' is θ again, and the next pass begins there. So α and β depend
@@ -56,6 +57,8 @@ pub struct SparseRecords {
     pub(super) supports: Option<Vec<Support>>,
     /// The class, 0 or 1, of each record of each set; empty if it is not known. No step reads it.
     labels: Vec<Vec<u8>>,
+    /// The loss weight of each record of each set; empty if all are 1.
+    loss_weights: Vec<Vec<f64>>,
 }
 
 impl SparseRecords {
@@ -66,7 +69,7 @@ impl SparseRecords {
     pub fn new(loss: LogisticLoss, sets: Vec<SparseRows>) -> Self {
         assert!(sets.iter().all(|set| set.dim() == sets[0].dim() && !set.is_empty()));
         let supports = Support::worth_keeping(&sets);
-        Self { loss, sets, supports, labels: Vec::new() }
+        Self { loss, sets, supports, labels: Vec::new(), loss_weights: Vec::new() }
     }
 
     /// Adds the class, 0 or 1, of each record of each set, which rows y x do not show. Metrics of classes need it;
@@ -84,13 +87,34 @@ impl SparseRecords {
         self.labels.get(set).map(Vec::as_slice)
     }
 
+    /// Multiplies the loss of each record of each set by a weight.
+    ///
+    /// # Panics
+    /// If there is not one weight per record.
+    pub fn with_loss_weights(self, loss_weights: Vec<Vec<f64>>) -> Self {
+        assert!(loss_weights.iter().map(Vec::len).eq(self.sets.iter().map(SparseRows::len)));
+        Self { loss_weights, ..self }
+    }
+
+    /// The loss weight of each record of a set; `None` if all are 1.
+    pub fn loss_weights(&self, set: usize) -> Option<&[f64]> {
+        self.loss_weights.get(set).map(Vec::as_slice)
+    }
+
+    /// w s of a record, where `margin` = m − xᵀθ.
+    #[inline(always)]
+    fn weighted_sigmoid(&self, set: usize, record: usize, margin: f64) -> f64 {
+        let s = sigmoid(margin);
+        self.loss_weights(set).map_or(s, |weights| weights[record] * s)
+    }
+
     /// An empty cache of the scales of steps with a proximal term of this weight.
     pub(super) fn scale_cache(&self, weight: f64) -> KnownScales {
         KnownScales { pull: self.loss.l2 + weight, last: None }
     }
 
-    /// The definition of an oracle call: `field` ← λθ − B⁻¹ Σ s x over B = `batch` records of the client, whose numbers
-    /// in its set `next_record` returns one by one, with s = σ(m − xᵀθ).
+    /// The definition of an oracle call: `field` ← λθ − B⁻¹ Σ w s x over B = `batch` records of the client, whose numbers
+    /// in its set `next_record` returns one by one, with s = σ(m − xᵀθ) and w the loss weight of the record.
     pub fn field(
         &self,
         client: usize,
@@ -105,8 +129,10 @@ impl SparseRecords {
             *field = l2 * theta;
         }
         for _ in 0..batch {
-            let row = set.row(next_record());
-            row.add_to(-sigmoid(margin - row.dot(theta)) / batch as f64, field);
+            let record = next_record();
+            let row = set.row(record);
+            let s = self.weighted_sigmoid(client, record, margin - row.dot(theta));
+            row.add_to(-s / batch as f64, field);
         }
     }
 
@@ -256,6 +282,7 @@ impl SparseRecords {
     ) {
         let ScaledPass { scales, steps } = pass;
         let mut rows = [SparseRow { indices: &[], values: &[] }; LOCKSTEP];
+        let mut drawn = [0; LOCKSTEP];
         let mut done = 0;
         while done < steps {
             let ready = group.iter_mut().map(|local| local.draws.rng.ready().len()).min();
@@ -264,10 +291,12 @@ impl SparseRecords {
             for i in 0..=some {
                 let mut weights = [0.0; LOCKSTEP];
                 let these = rows;
-                for (local, next) in group.iter().zip(&mut rows).filter(|_| i < some) {
+                let records = drawn;
+                let nexts = rows.iter_mut().zip(&mut drawn);
+                for (local, (next, record)) in group.iter().zip(nexts).filter(|_| i < some) {
                     let draw = u128::from(local.draws.rng.unused()[i]);
-                    let record = (draw * self.sets[local.client].len() as u128) >> 64;
-                    *next = self.record(local.client, record as usize, columns);
+                    *record = ((draw * self.sets[local.client].len() as u128) >> 64) as usize;
+                    *next = self.record(local.client, *record, columns);
                     prefetch_all(next.indices.as_ptr(), size_of_val(next.indices));
                     prefetch_all(next.values.as_ptr(), size_of_val(next.values));
                 }
@@ -285,6 +314,11 @@ impl SparseRecords {
                     [weight] => *weight = sigmoid(*weight),
                     // SAFETY: whole registers of the set that is always present.
                     _ => unsafe { sigmoids::<BaseLanes>(&mut weights) },
+                }
+                if !self.loss_weights.is_empty() {
+                    for ((local, record), weight) in group.iter().zip(records).zip(&mut weights) {
+                        *weight *= self.loss_weights[local.client][record];
+                    }
                 }
                 for ((local, row), weight) in group.iter_mut().zip(&these).zip(weights) {
                     // SAFETY: as above.
@@ -316,7 +350,10 @@ impl SparseRecords {
                 let row = self.record(*client, record, columns);
                 // SAFETY: θ and ξ' have as many numbers as there are columns (`run_passes`).
                 let along = unsafe { scales.along::<PULLED>(step, &row, theta, pull) };
-                drawn.push((record, sigmoid(self.loss.margin - along)));
+                drawn.push((
+                    record,
+                    self.weighted_sigmoid(*client, record, self.loss.margin - along),
+                ));
             }
             let rate = scales.rate[step] / batch as f64;
             for &(record, weight) in &drawn {
@@ -367,16 +404,24 @@ mod tests {
         sets
     }
 
-    /// θ of five clients after two rounds of local steps, by the plain loop over the oracle and by
+    /// Loss weights that differ from record to record.
+    fn weights_of(sets: &[SparseRows]) -> Vec<Vec<f64>> {
+        sets.iter()
+            .map(|set| (0..set.len()).map(|i| 0.3 + 0.7 * (i % 4) as f64).collect())
+            .collect()
+    }
+
+    /// θ of five clients with loss weights after two rounds of local steps, by the plain loop over the oracle and by
     /// [`SparseRecords::advance`].
     fn compare(l2: f64, proximal: f64, batch: usize, steps: u64) -> (Vec<f64>, Vec<f64>) {
         let d = 30;
         let clients = 5;
         let sets = sets(d, clients);
+        let weights = weights_of(&sets);
         let anchor = vec![0.2; d];
         let loss = LogisticLoss { l2, margin: 0.3, batch };
         let proximal = Proximal { weight: proximal, anchor: &anchor };
-        let all = SparseRecords::new(loss, sets);
+        let all = SparseRecords::new(loss, sets).with_loss_weights(weights);
         let values = |run: &dyn Fn(Cohort<'_, ()>)| -> Vec<f64> {
             let mut bits = thetas([1, d, clients], |c| steps + c as u64 % 2, run);
             bits.truncate(2 * d * clients);
@@ -426,32 +471,40 @@ mod tests {
         let l2 = 2.0;
         let sets = sets(d, clients);
         let loss = LogisticLoss { l2, margin: 0.3, batch: 1 };
-        let all = SparseRecords::new(loss, sets);
-        let stated = |cohort: Cohort<'_, ()>| {
-            cohort.each(|local| {
-                let set = &all.sets[local.client];
-                let v = local.theta;
-                let xi = local.correction;
-                let factor = 1.0 - step * l2;
-                let mut a = 1.0;
-                let mut b = 0.0;
-                for left in (0..local.steps).rev() {
-                    let row = set.row(local.draws.rng.index(set.len()));
-                    let along = a * row.dot(v) - b * row.dot(xi);
-                    (a, b) = (factor * a, factor * b + step);
-                    row.add_to(step / a * sigmoid(0.3 - along), v);
-                    if left == 0 || factor * a < SMALLEST {
-                        v.iter_mut().zip(xi).for_each(|(v, xi)| *v = a * *v - b * xi);
-                        (a, b) = (1.0, 0.0);
+        let weights = weights_of(&sets);
+        for all in [
+            SparseRecords::new(loss, sets.clone()),
+            SparseRecords::new(loss, sets).with_loss_weights(weights),
+        ] {
+            let stated = |cohort: Cohort<'_, ()>| {
+                cohort.each(|local| {
+                    let set = &all.sets[local.client];
+                    let v = local.theta;
+                    let xi = local.correction;
+                    let factor = 1.0 - step * l2;
+                    let mut a = 1.0;
+                    let mut b = 0.0;
+                    for left in (0..local.steps).rev() {
+                        let record = local.draws.rng.index(set.len());
+                        let row = set.row(record);
+                        let weight =
+                            all.loss_weights(local.client).map_or(1.0, |weights| weights[record]);
+                        let along = a * row.dot(v) - b * row.dot(xi);
+                        (a, b) = (factor * a, factor * b + step);
+                        row.add_to(step / a * (weight * sigmoid(0.3 - along)), v);
+                        if left == 0 || factor * a < SMALLEST {
+                            v.iter_mut().zip(xi).for_each(|(v, xi)| *v = a * *v - b * xi);
+                            (a, b) = (1.0, 0.0);
+                        }
                     }
-                }
-            });
-        };
-        for steps in [0, 1, 33, 198, 199, 500] {
-            let steps_of = |client: usize| steps + client as u64 % 2;
-            let expected = thetas([1, d, clients], steps_of, stated);
-            let got = thetas([1, d, clients], steps_of, |cohort| all.advance(cohort));
-            assert_eq!(got, expected, "{steps}");
+                });
+            };
+            for steps in [0, 1, 33, 198, 199, 500] {
+                let steps_of = |client: usize| steps + client as u64 % 2;
+                let expected = thetas([1, d, clients], steps_of, stated);
+                let got = thetas([1, d, clients], steps_of, |cohort| all.advance(cohort));
+                assert_eq!(got, expected, "{steps}");
+            }
         }
     }
 }

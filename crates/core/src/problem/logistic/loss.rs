@@ -77,10 +77,11 @@ impl<S: RecordSets> RecordLoss<S> for Loss {
         let s = at[place.record];
         v[0] = s * (1.0 - s) * v[0] - s;
     }
-    /// The sum of log(1 + exp(m − y xᵀθ)) over the records of a set.
-    fn losses(&self, records: &S, set: usize, theta: &[f64]) -> f64 {
-        let along = records.products(set, theta);
-        along.iter().fold(0.0, |sum, along| sum + softplus(self.margin - along))
+    /// log(1 + exp(m − y xᵀθ)) of each record of a set.
+    fn losses(&self, records: &S, set: usize, theta: &[f64]) -> Vec<f64> {
+        let mut losses = records.products(set, theta);
+        losses.iter_mut().for_each(|along| *along = softplus(self.margin - *along));
+        losses
     }
     /// How much each record of a set counts in the accuracy; a record on the boundary counts half.
     fn hits(&self, records: &S, set: usize, theta: &[f64]) -> Option<Vec<f64>> {
@@ -109,18 +110,15 @@ impl<S: RecordSets> RecordLoss<S> for Loss {
         let pairs = records.products(set, theta).into_iter().zip(records.products(set, star));
         pairs.map(|(here, there)| divergence(self.margin - here, self.margin - there)).collect()
     }
-    /// The third derivatives of a set's loss at θ* along M, d × d: the d numbers −E s(1 − s)(1 − 2s)(xᵀMx) y x, where
-    /// `at` are the set's s at θ*. The penalty has none.
-    fn curvature(&self, records: &S, set: usize, at: &[f64], m: &Matrix) -> Vec<f64> {
-        let n = at.len() as f64;
+    /// The factors of the third derivatives of a set's losses at θ* along M, d × d: −s(1 − s)(1 − 2s)(xᵀMx), where `at`
+    /// are the set's s at θ*.
+    fn third_derivatives(&self, records: &S, set: usize, at: &[f64], m: &Matrix) -> Vec<f64> {
         let mut factors = Vec::with_capacity(at.len());
         for (record, s) in at.iter().enumerate() {
             let third = s * (1.0 - s) * (1.0 - 2.0 * s);
-            factors.push(-third * records.contracted(set, record, m)[(0, 0)] / n);
+            factors.push(-third * records.contracted(set, record, m)[(0, 0)]);
         }
-        let mut sum = vec![0.0; m.rows()];
-        records.add_rows(set, &factors, &mut sum);
-        sum
+        factors
     }
 }
 

@@ -51,6 +51,12 @@ impl RecordSets for SparseRecords {
     fn labels(&self, set: usize) -> Option<&[u8]> {
         self.labels(set)
     }
+    fn loss_weights(&self, set: usize) -> Option<&[f64]> {
+        self.loss_weights(set)
+    }
+    fn with_loss_weights(self, loss_weights: Vec<Vec<f64>>) -> Self {
+        self.with_loss_weights(loss_weights)
+    }
     fn multiplications(&self) -> usize {
         self.sets.iter().map(|set| set.values().len()).sum()
     }
@@ -85,7 +91,8 @@ impl RecordSets for SparseRecords {
     fn mean_hessian(&self, loss: &impl RecordLoss<Self>, sets: &[SetTerm]) -> Matrix {
         let mut sum = Matrix::identity(self.features()).scaled(loss.l2());
         for SetTerm { set, share, at } in sets {
-            self.add_products(*set, *share, |i| loss.weight(at, i, 0, 0), &mut sum);
+            let second_derivative = self.second_derivatives(loss, *set, at);
+            self.add_products(*set, *share, |i| second_derivative(i, 0, 0), &mut sum);
         }
         sum
     }

@@ -23,6 +23,12 @@ impl RecordSets for RecordTables {
     fn labels(&self, set: usize) -> Option<&[u8]> {
         self.labels(set)
     }
+    fn loss_weights(&self, set: usize) -> Option<&[f64]> {
+        self.loss_weights(set)
+    }
+    fn with_loss_weights(self, loss_weights: Vec<Vec<f64>>) -> Self {
+        self.with_loss_weights(loss_weights)
+    }
     /// xᵀv of each record of a set.
     fn products(&self, set: usize, v: &[f64]) -> Vec<f64> {
         let mut along = vec![0.0; self.records(set)];
@@ -60,7 +66,7 @@ impl RecordSets for RecordTables {
         for SetTerm { set, share, at } in sets {
             let mut pull = vec![0.0; out.len()];
             let n = at.len() as f64;
-            add_rows(self.rows(*set), &loss.residuals(self, *set, at), &mut pull);
+            add_rows(self.rows(*set), &self.weighted_residuals(loss, *set, at), &mut pull);
             for ((out, pull), theta) in out.iter_mut().zip(pull).zip(theta) {
                 *out += share * (loss.l2() * theta + pull / n);
             }
@@ -78,8 +84,9 @@ impl RecordSets for RecordTables {
         }
         for SetTerm { set, share, at } in sets {
             let scale = share / at.len() as f64;
+            let second_derivative = self.second_derivatives(loss, *set, at);
             let factors: Vec<f64> =
-                (0..at.len()).map(|i: usize| scale * loss.weight(at, i, 0, 0)).collect();
+                (0..at.len()).map(|i: usize| scale * second_derivative(i, 0, 0)).collect();
             sum.add_to_lower_triangle(self.rows(*set), &factors);
         }
         (0..d).for_each(|i| sum[(i, i)] += loss.l2());
@@ -88,7 +95,7 @@ impl RecordSets for RecordTables {
     /// The trace of the covariance of an oracle call on a set: (E δ² ‖x‖² − ‖E δ x‖²)/B, without a d × d
     /// matrix. The residuals δ are those at the point at which `at` was computed.
     fn noise_trace(&self, loss: &impl RecordLoss<Self>, set: usize, at: &[f64]) -> f64 {
-        let residuals = loss.residuals(self, set, at);
+        let residuals = self.weighted_residuals(loss, set, at);
         let n = at.len() as f64;
         let pairs = self.rows(set).iter().zip(&residuals);
         let second = pairs.fold(0.0, |sum, (x, delta)| sum + delta * delta / n * dot(x, x));

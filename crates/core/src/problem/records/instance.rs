@@ -159,6 +159,13 @@ impl<L: RecordLoss<S>, S: RecordSets> RecordProblem<L, S> {
         })
     }
 
+    /// Σ w ℓ over the records of a set of a storage at θ, without the penalty.
+    fn sum_losses(&self, records: &S, set: usize, theta: &[f64]) -> f64 {
+        let mut losses = self.loss.losses(records, set, theta);
+        records.weigh(set, &mut losses);
+        losses.iter().fold(0.0, |sum, loss| sum + loss)
+    }
+
     /// The number of records of a set that count as hits: a record on the boundary of two classes counts half.
     fn count_hits(&self, records: &S, set: usize, theta: &[f64]) -> Option<f64> {
         let hits = self.loss.hits(records, set, theta)?;
@@ -211,7 +218,8 @@ impl<L: RecordLoss<S>, S: RecordSets> RecordProblem<L, S> {
                 points,
                 |v: &mut [f64]| {
                     self.loss.linearised(&self.records, place, at, v);
-                    v.iter_mut().for_each(|v| *v /= batch as f64);
+                    let loss_weight = self.records.loss_weight(set, place.record);
+                    v.iter_mut().for_each(|v| *v = loss_weight * *v / batch as f64);
                 },
                 field,
             );
@@ -338,25 +346,32 @@ impl<L: RecordLoss<S>, S: RecordSets> Facts for RecordProblem<L, S> {
         Some(if self.linear() {
             vec![0.0; self.dim()]
         } else {
-            self.fact_at_optimum(client, |rows: &S, loss: &L, set, at: &[f64]| {
-                loss.curvature(rows, set, at, m)
+            self.fact_at_optimum(client, |records: &S, loss: &L, set, at: &[f64]| {
+                let mut factors = loss.third_derivatives(records, set, at, m);
+                records.weigh(set, &mut factors);
+                let n = records.records(set) as f64;
+                factors.iter_mut().for_each(|factor| *factor /= n);
+                let mut sum = vec![0.0; m.rows()];
+                records.add_rows(set, &factors, &mut sum);
+                sum
             })
         })
     }
     fn convexity(&self) -> Option<f64> {
         (!self.linear()).then_some(self.loss.l2())
     }
-    /// λ + w ‖E xxᵀ‖ with w the bound on the weights of records. It is computed for losses that
+    /// λ + b ‖E w xxᵀ‖ with b the bound on the second derivatives of ℓ and w the loss weights. It is computed for losses that
     /// state a bound on their third derivatives, all of which are of one product, and not for sparse records,
     /// which may have many features.
     fn mean_smoothness(&self, client: usize) -> Option<f64> {
         let set = self.set_of(client);
         let rows = L::INVERSE_THIRD.and(self.records.dense_rows(set))?;
-        let weights = vec![L::LARGEST_WEIGHT / rows.len() as f64; rows.len()];
+        let mut weights = vec![L::LARGEST_WEIGHT / rows.len() as f64; rows.len()];
+        self.records.weigh(set, &mut weights);
         let bound = Matrix::weighted_gram(rows, &weights);
         Some(bound.plus(self.loss.l2(), &Matrix::identity(self.dim())).symmetric_extremes()?.0)
     }
-    /// The bound on the third derivatives of ℓ by the products of a record, times E‖x‖³ over the client's records; 0 if
+    /// The bound on the third derivatives of ℓ by the products of a record, times E w‖x‖³ over the client's records; 0 if
     /// fields are affine, and `None` if the loss states no such bound, or records are sparse.
     fn third_derivative(&self, client: usize) -> Option<f64> {
         if self.linear() {
@@ -365,15 +380,21 @@ impl<L: RecordLoss<S>, S: RecordSets> Facts for RecordProblem<L, S> {
         let inverse = L::INVERSE_THIRD?;
         let set = self.set_of(client);
         let n = self.records.dense_rows(set)?.len() as f64;
-        let cubes = self.records.squares(set).into_iter().map(|square| libm::pow(square, 1.5));
-        Some(cubes.fold(0.0, |sum, x| sum + x) / n / inverse)
+        let mut cubes = self.records.squares(set);
+        cubes.iter_mut().for_each(|square| *square = libm::pow(*square, 1.5));
+        self.records.weigh(set, &mut cubes);
+        Some(cubes.iter().fold(0.0, |sum, x| sum + x) / n / inverse)
     }
-    /// λ + w max ‖x‖² over the records of all clients, with w the bound on the second derivatives of ℓ by the products
-    /// of a record. Losses are convex, so that every draw is.
+    /// λ + b max w‖x‖² over the records of all clients, with b the bound on the second derivatives of ℓ by the products
+    /// of a record and w its loss weight. Losses are convex, so that every draw is.
     fn draw_smoothness(&self) -> DrawSmoothness {
-        let squares = (0..self.held.len()).flat_map(|set| self.records.squares(set));
-        let longest = squares.fold(0.0, f64::max);
-        DrawSmoothness::AtMost(self.loss.l2() + longest * L::LARGEST_WEIGHT)
+        let mut largest = 0.0_f64;
+        for set in 0..self.held.len() {
+            let mut squares = self.records.squares(set);
+            self.records.weigh(set, &mut squares);
+            largest = squares.into_iter().fold(largest, f64::max);
+        }
+        DrawSmoothness::AtMost(self.loss.l2() + largest * L::LARGEST_WEIGHT)
     }
     fn draws(&self) -> usize {
         (0..self.held.len()).map(|set| self.records.records(set)).max().unwrap_or(1)
@@ -393,13 +414,13 @@ impl<L: RecordLoss<S>, S: RecordSets> Facts for RecordProblem<L, S> {
         Some(self.records_of(client) as f64 / self.loss.batch() as f64)
     }
     fn loss(&self, theta: &[f64], of: RecordsOf) -> Option<f64> {
-        self.mean_over(of, |records, set| Some(self.loss.losses(records, set, theta)))
+        self.mean_over(of, |records, set| Some(self.sum_losses(records, set, theta)))
     }
     fn accuracy(&self, theta: &[f64], of: RecordsOf) -> Option<f64> {
         self.mean_over(of, |records, set| self.count_hits(records, set, theta))
     }
     fn client_losses(&self, theta: &[f64], of: RecordsOf) -> Option<Vec<f64>> {
-        self.means_of_clients(of, |records, set| Some(self.loss.losses(records, set, theta)))
+        self.means_of_clients(of, |records, set| Some(self.sum_losses(records, set, theta)))
     }
     fn client_accuracies(&self, theta: &[f64], of: RecordsOf) -> Option<Vec<f64>> {
         self.means_of_clients(of, |records, set| self.count_hits(records, set, theta))
@@ -422,7 +443,8 @@ impl<L: RecordLoss<S>, S: RecordSets> Facts for RecordProblem<L, S> {
         for (set, share) in self.shares() {
             let weight = share / self.records.records(set) as f64;
             let at = self.at_optimum(set);
-            let divergences = self.loss.divergences(&self.records, set, at, [theta, star]);
+            let mut divergences = self.loss.divergences(&self.records, set, at, [theta, star]);
+            self.records.weigh(set, &mut divergences);
             divergences.iter().for_each(|divergence| gap += weight * divergence);
         }
         Some(gap)

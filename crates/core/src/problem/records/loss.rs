@@ -26,7 +26,8 @@ pub struct RecordPlace {
 /// Records in sets, and sums over them, whose order of operations each storage decides. Client c
 /// holds set c modulo the number of sets. E is the mean over the records of a set, x are the features of a
 /// record, δ is its residual and W its weight ([`RecordLoss`]); f ⊗ x are the K d products of K numbers f
-/// with x. `at` are the [`RecordLoss::record_numbers`] of a set at the point at which a function is computed.
+/// with x. The loss of a record is w ℓ, with w its *loss weight*, which is 1 unless [`RecordSets::loss_weights`] says
+/// otherwise, and which the δ and W of all functions here include. `at` are the [`RecordLoss::record_numbers`] of a set at the point at which a function is computed.
 pub trait RecordSets: Send + Sync + Sized + 'static {
     /// K, the number of products of a record with rows of θ.
     fn classes(&self) -> usize {
@@ -47,6 +48,47 @@ pub trait RecordSets: Send + Sync + Sized + 'static {
     /// The class of each record of a set, from 0; `None` if the storage does not know it.
     fn labels(&self, _set: usize) -> Option<&[u8]> {
         None
+    }
+    /// w of each record of a set, by which its loss is multiplied; `None` if all of them are 1. A test set has none, since
+    /// its losses are not optimised.
+    fn loss_weights(&self, _set: usize) -> Option<&[f64]> {
+        None
+    }
+    /// The same records, whose losses are multiplied by these weights, one for each record of each set.
+    ///
+    /// # Panics
+    /// If there is not one weight per record, or the storage is that of linear regression.
+    fn with_loss_weights(self, loss_weights: Vec<Vec<f64>>) -> Self;
+    /// w of a record, 1 without loss weights.
+    fn loss_weight(&self, set: usize, record: usize) -> f64 {
+        self.loss_weights(set).map_or(1.0, |weights| weights[record])
+    }
+    /// Multiplies the numbers of each record of a set by its w: as many for each record, one after the other.
+    fn weigh(&self, set: usize, numbers: &mut [f64]) {
+        let Some(weights) = self.loss_weights(set) else { return };
+        let per_record = numbers.len() / weights.len();
+        for (numbers, weight) in numbers.chunks_exact_mut(per_record).zip(weights) {
+            numbers.iter_mut().for_each(|number| *number *= weight);
+        }
+    }
+    /// δ of a set's records, K numbers per record: those of ℓ, times w.
+    fn weighted_residuals(&self, loss: &impl RecordLoss<Self>, set: usize, at: &[f64]) -> Vec<f64> {
+        let mut residuals = loss.residuals(self, set, at);
+        self.weigh(set, &mut residuals);
+        residuals
+    }
+    /// The function of (i, k, l) that returns W_kl of record i of a set: that of ℓ, times w.
+    fn second_derivatives<L: RecordLoss<Self>>(
+        &self,
+        loss: &L,
+        set: usize,
+        at: &[f64],
+    ) -> impl Fn(usize, usize, usize) -> f64 {
+        let loss_weights = self.loss_weights(set);
+        move |i, k, l| {
+            let of_loss = loss.weight(at, i, k, l);
+            loss_weights.map_or(of_loss, |weights| weights[i] * of_loss)
+        }
     }
     /// How many multiplications [`RecordSets::products`] takes for all sets together, of which theory
     /// estimates how long its computations take; no result depends on it.
@@ -88,7 +130,7 @@ pub trait RecordSets: Send + Sync + Sized + 'static {
     {
         out.iter_mut().zip(theta).for_each(|(out, theta)| *out = loss.l2() * theta);
         for SetTerm { set, share, at } in sets {
-            self.add_pull(*set, *share, loss.residuals(self, *set, at), out);
+            self.add_pull(*set, *share, self.weighted_residuals(loss, *set, at), out);
         }
     }
     /// ∇²f of the weighted mean of the losses of sets, whose weights must sum to 1, with the penalty, K d × K d. With
@@ -98,11 +140,11 @@ pub trait RecordSets: Send + Sync + Sized + 'static {
     /// ∇²f of the mean loss of one set, with the penalty, K d × K d, with all entries.
     fn hessian(&self, loss: &impl RecordLoss<Self>, set: usize, at: &[f64]) -> Matrix {
         let penalty = Matrix::identity(self.features() * self.classes());
-        self.gram(set, |i, k, l| loss.weight(at, i, k, l)).plus(loss.l2(), &penalty)
+        self.gram(set, self.second_derivatives(loss, set, at)).plus(loss.l2(), &penalty)
     }
     /// The covariance of an oracle call on a set, K d × K d: of the mean of δ ⊗ x over a batch of records.
     fn noise_covariance(&self, loss: &impl RecordLoss<Self>, set: usize, at: &[f64]) -> Matrix {
-        let residuals = loss.residuals(self, set, at);
+        let residuals = self.weighted_residuals(loss, set, at);
         let classes = self.classes();
         let mut second =
             self.gram(set, |i, k, l| residuals[i * classes + k] * residuals[i * classes + l]);
@@ -114,7 +156,7 @@ pub trait RecordSets: Send + Sync + Sized + 'static {
     /// The trace of [`RecordSets::noise_covariance`], without the matrix: tr E δδᵀ ⊗ xxᵀ is
     /// E ‖δ‖² ‖x‖².
     fn noise_trace(&self, loss: &impl RecordLoss<Self>, set: usize, at: &[f64]) -> f64 {
-        let residuals = loss.residuals(self, set, at);
+        let residuals = self.weighted_residuals(loss, set, at);
         let squares = self.squares(set);
         let records = residuals.chunks_exact(self.classes()).zip(&squares);
         let second = records.fold(0.0, |sum, (delta, x)| sum + x * dot(delta, delta));
@@ -140,12 +182,13 @@ pub trait RecordSets: Send + Sync + Sized + 'static {
         // A copy with all numbers of the records of the set, if they are sparse.
         let copy = self.sparse().map_or(Vec::new(), |records| records.sets[set].to_dense());
         let rows = self.dense_rows(set).unwrap_or_else(|| Rows::new(&copy, d, d));
-        let residuals = loss.residuals(self, set, at);
+        let residuals = self.weighted_residuals(loss, set, at);
+        let second_derivative = self.second_derivatives(loss, set, at);
         let n = at.len() as f64;
         let mut second = Matrix::zeros(d, d);
         let mut mean = Matrix::zeros(d, d + 1);
         for (i, (x, residual)) in rows.iter().zip(&residuals).enumerate() {
-            let weight = loss.weight(at, i, 0, 0);
+            let weight = second_derivative(i, 0, 0);
             let mut w: Vec<f64> = x.iter().map(|x| weight * x).collect();
             w.push(*residual);
             second.add_outer(dot(&w, &s.apply(&w)) / n, x, x);
@@ -196,7 +239,8 @@ pub trait RecordSets: Send + Sync + Sized + 'static {
 }
 
 /// A loss ℓ of a record's K products u, without the penalty, with its residual δ = ∂ℓ/∂u, K
-/// numbers, and its weight W = ∂²ℓ/∂u², K × K.
+/// numbers, and its weight W = ∂²ℓ/∂u², K × K. No function here knows the loss weight of a record, by which its callers
+/// multiply what is linear in ℓ ([`RecordSets::weigh`]).
 pub trait RecordLoss<S: RecordSets>: Send + Sync + Sized + 'static {
     /// A bound on the eigenvalues of W.
     const LARGEST_WEIGHT: f64;
@@ -246,8 +290,8 @@ pub trait RecordLoss<S: RecordSets>: Send + Sync + Sized + 'static {
     fn change(&self, at: &[f64], scale: f64, v: &mut [f64]) {
         v.iter_mut().enumerate().for_each(|(i, v)| *v *= scale * self.weight(at, i, 0, 0));
     }
-    /// Σ ℓ over the records of a set at θ, without the penalty.
-    fn losses(&self, records: &S, set: usize, theta: &[f64]) -> f64;
+    /// ℓ of each record of a set at θ, without the penalty.
+    fn losses(&self, records: &S, set: usize, theta: &[f64]) -> Vec<f64>;
     /// How much each record of a set counts in the accuracy: 1 if θ predicts its class, else 0 or, on the boundary of
     /// two classes, half. `None` without classes.
     fn hits(&self, _records: &S, _set: usize, _theta: &[f64]) -> Option<Vec<f64>> {
@@ -269,9 +313,9 @@ pub trait RecordLoss<S: RecordSets>: Send + Sync + Sized + 'static {
     fn divergences(&self, _: &S, _set: usize, _at: &[f64], _points: [&[f64]; 2]) -> Vec<f64> {
         unreachable!("the mean of quadratic losses is known");
     }
-    /// [`crate::problem::Facts::curvature`] of a client that holds a set: Σ_jk m_jk ∂³f/∂θ∂θ_j∂θ_k at θ*, K d
-    /// numbers; `at` are the set's numbers at θ*.
-    fn curvature(&self, _: &S, _set: usize, _at: &[f64], _m: &Matrix) -> Vec<f64> {
+    /// The factors f of the records of a set, K numbers per record, with which the sum of ℓ has the third derivatives
+    /// Σ_jk m_jk ∂³/∂θ∂θ_j∂θ_k = Σ f ⊗ x at θ*; `at` are the set's numbers at θ*.
+    fn third_derivatives(&self, _: &S, _set: usize, _at: &[f64], _m: &Matrix) -> Vec<f64> {
         unreachable!("quadratic losses have no curvature");
     }
 }

@@ -80,5 +80,6 @@ pub(super) fn add_hessian_product<L: RecordLoss<S>, S: RecordSets>(
 ) {
     let mut along = records.products(set, v);
     loss.change(at, share / records.records(set) as f64, &mut along);
+    records.weigh(set, &mut along);
     records.add_rows(set, &along, out);
 }

@@ -212,10 +212,13 @@ fn gradient<L: RecordLoss<S>, S: RecordSets>(
         for (record, numbers) in at.numbers.chunks_exact(classes).enumerate() {
             residuals.copy_from_slice(numbers);
             loss.extended_residuals(records, at.set, record, &mut residuals);
+            let loss_weight = records.loss_weight(at.set, record);
+            weigh(loss_weight, &mut residuals);
             add_record(records, at.set, record, &residuals, &mut of_set);
             let residual = length_of(&residuals);
             size += at.lengths[record] * residual;
-            error += at.lengths[record] * (at.number_errors[record] + DD_EPSILON * residual);
+            let rounding = (1.0 + rounding_of_weight(loss_weight)) * DD_EPSILON * residual;
+            error += at.lengths[record] * (loss_weight * at.number_errors[record] + rounding);
         }
         sum.add_set(at, &of_set, size, error);
     }
@@ -242,15 +245,30 @@ fn hessian_product<L: RecordLoss<S>, S: RecordSets>(
         for (record, numbers) in at.numbers.chunks_exact(classes).enumerate() {
             products(records, at.set, record, step, &mut change);
             loss.extended_change(numbers, &mut change);
+            let loss_weight = records.loss_weight(at.set, record);
+            weigh(loss_weight, &mut change);
             add_record(records, at.set, record, &change, &mut of_set);
-            // ‖v‖ ≤ ‖x‖ ‖step‖ and W, which is at most 1, errs by three times as much as its numbers.
-            let most = at.lengths[record] * at.lengths[record] * step_length;
+            // ‖v‖ ≤ ‖x‖ ‖step‖ and W, which is at most the loss weight, errs by three times as much as its numbers.
+            let most = loss_weight * at.lengths[record] * at.lengths[record] * step_length;
             size += most;
-            error += most * (3.0 * at.number_errors[record] + operations * DD_EPSILON);
+            let roundings = operations + rounding_of_weight(loss_weight);
+            error += most * (3.0 * at.number_errors[record] + roundings * DD_EPSILON);
         }
         sum.add_set(at, &of_set, size, error);
     }
     sum.finish(sets.len())
+}
+
+/// Multiplies the K numbers of a record by its loss weight.
+fn weigh(loss_weight: f64, numbers: &mut [Dd]) {
+    if loss_weight != 1.0 {
+        numbers.iter_mut().for_each(|number| *number = number.times_double(loss_weight));
+    }
+}
+
+/// The number of rounding errors that [`weigh`] adds: one, or none where the loss weight is 1.
+fn rounding_of_weight(loss_weight: f64) -> f64 {
+    f64::from(u8::from(loss_weight != 1.0))
 }
 
 /// ‖x‖ of a vector in double-double, such as the residual of a record; squares may underflow, which [`UNDERFLOW`]
@@ -366,6 +384,24 @@ mod tests {
         assert_within_bound(&one, &[[0.159_569_585_871_099_26, 1.144_087_247_412_964_8e-17]]);
         let other = logistic(5, &[1.0], 0.25);
         assert_within_bound(&other, &[[-0.402_273_508_632_984_7, 1.622_582_010_215_213e-17]]);
+    }
+
+    /// Weights of 2 and 3 for all records multiply the function whose penalty is as many times smaller: it has the same
+    /// minimiser.
+    #[test]
+    fn the_bound_counts_loss_weights() {
+        let reference = [
+            [-1.094_678_989_478_323_8, 6.320_664_803_803_749e-17],
+            [-0.004_827_950_852_433_972, -1.437_569_998_658_946_6e-19],
+            [-0.002_873_784_242_662_397_4, -2.809_014_447_183_443e-20],
+        ];
+        for weight in [2.0, 3.0] {
+            let Logistic { records, loss, .. } = logistic(5, &[1.0, 8.0, 64.0], 0.000_976_562_5);
+            let loss = Loss { l2: weight * loss.l2, ..loss };
+            let records = records.with_loss_weights(vec![vec![weight; RECORDS]]);
+            let weighted = Logistic::new(loss, records, InstanceInputs::default()).unwrap();
+            assert_within_bound(&weighted, &reference);
+        }
     }
 
     #[test]

@@ -53,18 +53,6 @@ fn log_sum_of_others(u: &[f64], class: usize) -> f64 {
     most + libm::log(sum)
 }
 
-/// The sum over the records of a set of `value`, which is computed from a record's logits at θ and its class.
-fn sum_over(
-    records: &ClassTables,
-    set: usize,
-    theta: &[f64],
-    value: impl Fn(&[f64], usize) -> f64,
-) -> f64 {
-    let logits = records.logits(set, theta);
-    let of_records = logits.chunks_exact(records.classes()).zip(records.labels(set));
-    of_records.fold(0.0, |sum, (u, label)| sum + value(u, usize::from(*label)))
-}
-
 /// The numbers that are kept of a record at a point θ (`at`, K per record) are the probabilities p of the
 /// classes. With them the residual δ = ∂ℓ/∂u is p, less 1 for the record's class, and the weight
 /// W = ∂²ℓ/∂u² is diag(p) − ppᵀ.
@@ -153,13 +141,17 @@ impl RecordLoss<ClassTables> for SoftmaxLoss {
         v.iter_mut().zip(p).for_each(|(v, p)| *v += p);
         v[usize::from(records.labels(place.set)[place.record])] -= 1.0;
     }
-    /// The sum of log Σ_k exp(θ_kᵀx) − θ_yᵀx over the records of a set; the largest logit is subtracted first,
-    /// so that no exponential overflows.
-    fn losses(&self, records: &ClassTables, set: usize, theta: &[f64]) -> f64 {
-        sum_over(records, set, theta, |u, label| {
+    /// log Σ_k exp(θ_kᵀx) − θ_yᵀx of each record of a set; the largest logit is subtracted first, so that no
+    /// exponential overflows.
+    fn losses(&self, records: &ClassTables, set: usize, theta: &[f64]) -> Vec<f64> {
+        let logits = records.logits(set, theta);
+        let mut losses = Vec::with_capacity(records.labels(set).len());
+        for (u, label) in logits.chunks_exact(self.classes).zip(records.labels(set)) {
             let most = u.iter().fold(f64::NEG_INFINITY, |most, u| most.max(*u));
-            most - u[label] + libm::log(fold_sum(u.len(), |k| libm::exp(u[k] - most)))
-        })
+            let own = u[usize::from(*label)];
+            losses.push(most - own + libm::log(fold_sum(u.len(), |k| libm::exp(u[k] - most))));
+        }
+        losses
     }
     /// 1 for each record of a set whose class θ predicts, else 0: the predicted class has the largest logit, and is the
     /// first of those that tie.
@@ -193,11 +185,16 @@ impl RecordLoss<ClassTables> for SoftmaxLoss {
     ) -> Vec<f64> {
         records.divergences(set, at, &difference(theta, star))
     }
-    /// The third derivatives of a set's loss at θ* along M, K·d numbers: E c ⊗ x with
+    /// The factors c of the third derivatives of a set's losses at θ* along M, Σ c ⊗ x, with
     /// c_k = Σ_lm G_lm ∂²p_k/∂u_l∂u_m and G_lm = xᵀ M_lm x, where M_lm is block (l, m), of d × d, of the K·d × K·d
-    /// matrix M, which need not be symmetric. The penalty has none.
-    fn curvature(&self, records: &ClassTables, set: usize, at: &[f64], m: &Matrix) -> Vec<f64> {
-        let n = records.labels(set).len() as f64;
+    /// matrix M, which need not be symmetric.
+    fn third_derivatives(
+        &self,
+        records: &ClassTables,
+        set: usize,
+        at: &[f64],
+        m: &Matrix,
+    ) -> Vec<f64> {
         let mut factors = Vec::with_capacity(at.len());
         for (i, p) in at.chunks_exact(self.classes).enumerate() {
             let g = records.contracted(set, i, m);
@@ -208,12 +205,10 @@ impl RecordLoss<ClassTables> for SoftmaxLoss {
             let square = dot(p, &right);
             for k in 0..self.classes {
                 let third = g[(k, k)] - right[k] - left[k] + 2.0 * square - diagonal;
-                factors.push(p[k] * third / n);
+                factors.push(p[k] * third);
             }
         }
-        let mut sum = vec![0.0; m.rows()];
-        records.add_rows(set, &factors, &mut sum);
-        sum
+        factors
     }
 }
 
@@ -261,6 +256,12 @@ impl RecordSets for ClassTables {
     fn labels(&self, set: usize) -> Option<&[u8]> {
         Some(self.labels(set))
     }
+    fn loss_weights(&self, set: usize) -> Option<&[f64]> {
+        self.loss_weights(set)
+    }
+    fn with_loss_weights(self, loss_weights: Vec<Vec<f64>>) -> Self {
+        self.with_loss_weights(loss_weights)
+    }
     fn products(&self, set: usize, v: &[f64]) -> Vec<f64> {
         self.logits(set, v)
     }
@@ -296,7 +297,7 @@ impl RecordSets for ClassTables {
     fn mean_hessian(&self, loss: &impl RecordLoss<Self>, sets: &[SetTerm]) -> Matrix {
         let mut sum = Matrix::identity(self.classes() * self.features()).scaled(loss.l2());
         for SetTerm { set, share, at } in sets {
-            sum.add(*share, &self.gram(*set, |i, k, l| loss.weight(at, i, k, l)));
+            sum.add(*share, &self.gram(*set, self.second_derivatives(loss, *set, at)));
         }
         sum
     }
@@ -311,20 +312,21 @@ impl RecordSets for ClassTables {
         at: &[f64],
         s: &Matrix,
     ) -> Matrix {
-        let residuals = loss.residuals(self, set, at);
+        let residuals = self.weighted_residuals(loss, set, at);
+        let second_derivative = self.second_derivatives(loss, set, at);
         let classes = self.classes();
         let mut seconds = Vec::with_capacity(self.records(set));
         for i in 0..self.records(set) {
             // (W, δ) of record i.
             let w = Matrix::from_fn(classes, classes + 1, |k, l| match l {
                 _ if l == classes => residuals[i * classes + k],
-                _ => loss.weight(at, i, k, l),
+                _ => second_derivative(i, k, l),
             });
             seconds.push(w.times(&self.contracted(set, i, s)).times(&w.transpose()));
         }
         let symmetric = false;
         let second = blocks(self, set, symmetric, |i, k, l| seconds[i][(k, l)]);
-        let hessian = self.gram(set, |i, k, l| loss.weight(at, i, k, l));
+        let hessian = self.gram(set, &second_derivative);
         let d = hessian.rows();
         let mut pull = vec![0.0; hessian.rows()];
         self.add_pull(set, 1.0, residuals, &mut pull);

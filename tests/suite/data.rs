@@ -2,6 +2,7 @@
 //! names the file, the array or column, the index and what was expected.
 
 mod arrays;
+mod class_weights;
 mod clients;
 mod columns;
 mod instances;

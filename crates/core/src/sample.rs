@@ -8,7 +8,7 @@ use crate::federated::{
 };
 use crate::linalg::Matrix;
 use crate::problem::arrays::{Column, Contents, DataFile, Files, FilesError, NoFiles};
-use crate::problem::dataset::{ClientWeights, Dataset, Split};
+use crate::problem::dataset::{ClassWeights, ClientWeights, Dataset, Split};
 use crate::problem::logistic::generated;
 use crate::problem::softmax::synthetic;
 use crate::problem::spectrum::Spectrum;
@@ -203,8 +203,14 @@ pub fn least_squares(rows: &[f64], theta: &[f64; 3]) -> least_squares::LeastSqua
 pub fn weighted_logistic() -> logistic::Logistic {
     let (dataset, files) = unequal_records();
     let sampling = Sampling::default();
-    let settings =
-        logistic::dataset::Settings { dataset, l2: 0.5, margin: 0.0, batch: 1, sampling };
+    let settings = logistic::dataset::Settings {
+        dataset,
+        l2: 0.5,
+        margin: 0.0,
+        class_weights: ClassWeights::Equal,
+        batch: 1,
+        sampling,
+    };
     settings.build(1, &files).unwrap()
 }
 

@@ -89,7 +89,7 @@ impl super::settings::Settings for Settings {
             .map_err(|_| singular_system("the"))?;
         let loss = RidgeLoss { l2: self.l2, batch: self.batch, fields, mean };
         // `part` is the records of the clients, with a set for each, and then the test set, which is one set.
-        loaded.build_problem(loss, files, |part, sets| {
+        loaded.build_problem(loss, None, files, |part, sets| {
             let labels = part.label_numbers()?;
             let mut rows = Vec::with_capacity(sets.len());
             let mut targets = Vec::with_capacity(sets.len());

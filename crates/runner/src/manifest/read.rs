@@ -11,7 +11,7 @@ mod choices;
 use super::axis::{Choice, GridAxis, may_vary};
 use super::document::{Diagnostic, KeyValue, Node, Value, below};
 use super::entries::TreeError;
-use super::schema::ManifestSchema;
+use super::schema::{ManifestSchema, has_free_keys};
 use super::{Manifest, kinds};
 use choices::variants;
 use serde_json::Value as Schema;
@@ -25,6 +25,9 @@ const FRACTION: &str = "fraction";
 /// The choice for which a list of numbers alone stands: `weights = [0.4, 0.3, 0.3]` is short for
 /// `weights = { given = [0.4, 0.3, 0.3] }`.
 const GIVEN: &str = "given";
+/// The choice for which a table of numbers alone stands: `class-weights = { yes = 5.0 }` is short for
+/// `class-weights = { labels = { yes = 5.0 } }`.
+const LABELS: &str = "labels";
 /// The kinds of the algorithms that `exactfed.algorithms` defines.
 pub const SHIPPED: [&str; 15] = [
     "client-momentum",
@@ -194,7 +197,7 @@ impl<'a> Reader<'a> {
             Schema::Array(_) => self.read_scalar(node, path),
             kind if kind == "array" => self.read_list(&schema["items"], node, path),
             _ if schema["unread"] == true => None,
-            _ if schema["additionalProperties"].is_object() => {
+            _ if has_free_keys(schema) => {
                 let values = &schema["additionalProperties"];
                 self.read_table(node, path, |_| Some(values))
             }

@@ -1,6 +1,6 @@
 //! docs/MANIFEST.md: every key of a manifest, from the types that read it.
 
-use super::schema::definition;
+use super::schema::{definition, has_free_keys};
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -305,7 +305,8 @@ impl<'a> ReferencePage<'a> {
         }
         for (name, inner) in properties(choice) {
             let target = self.resolve(inner);
-            if target.get("properties").is_none() && target["type"] == "object" {
+            let has_keys = target.get("properties").is_some() || has_free_keys(target);
+            if target["type"] == "object" && !has_keys {
                 continue; // The name alone is another choice.
             }
             let value = self.example(inner, "");
@@ -390,6 +391,9 @@ impl<'a> ReferencePage<'a> {
             Some("boolean") => "true or false".into(),
             Some("string") => "string".into(),
             Some("array") => format!("array of: {}", self.type_in_words(&value["items"])),
+            Some("object") if has_free_keys(value) => {
+                format!("table of: {}", self.type_in_words(&value["additionalProperties"]))
+            }
             Some("object") => "table".into(),
             _ => "a choice".into(),
         }

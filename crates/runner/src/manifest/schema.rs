@@ -173,9 +173,16 @@ pub fn tidy(schema: &mut Value) {
 fn empty_table(choice: &Value) -> Option<Value> {
     let properties = choice.get("properties")?.as_object()?;
     let (name, inner) = properties.iter().next()?;
-    let empty = inner.get("type")? == "object" && inner.get("properties").is_none();
+    let is_table = inner.get("type")? == "object";
+    let empty = is_table && inner.get("properties").is_none() && !has_free_keys(inner);
     let description = choice.get("description").cloned().unwrap_or_default();
     empty.then(|| json!({ "type": "string", "const": name, "description": description }))
+}
+
+/// Whether a schema is that of a table whose keys may have any names, such as labels of classes, and whose values all
+/// have one schema.
+pub fn has_free_keys(schema: &Value) -> bool {
+    schema["additionalProperties"].is_object()
 }
 
 /// The name of the definition that a schema refers to; `None` if it is no reference.
@@ -211,6 +218,9 @@ fn allow_axes(schema: &mut Value, found: &mut Vec<String>) {
             if let Some(Value::Object(properties)) = &mut settings {
                 for value in properties.values_mut() {
                     allow_axes(value, found);
+                    if has_free_keys(value) {
+                        allow_array(&mut value["additionalProperties"]);
+                    }
                     allow_array(value);
                 }
             }

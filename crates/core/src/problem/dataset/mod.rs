@@ -3,11 +3,12 @@
 //! Clients have equal weights by default, however many records they hold: F̄ is the mean of the
 //! clients' means, as in the theory. Weighted by their records, it is the mean over the records.
 //!
-//! `settings` has the keys; `read`, `columns`, `storage` and `checks` make [`Records`] of a file's contents;
+//! `settings` has the keys, and `class_weights` those of the loss that depend on classes; `read`, `columns`, `storage` and `checks` make [`Records`] of a file's contents;
 //! `test_set` draws the records that no client holds;
 //! `standardise` scales features; `partition` splits records among clients, by the `ranks` of their labels.
 
 mod checks;
+mod class_weights;
 mod columns;
 mod partition;
 mod ranks;
@@ -21,6 +22,7 @@ mod test_set;
 use super::arrays::{Files, sanitised};
 use super::fault::Fault;
 use super::records::{InstanceInputs, RecordLoss, RecordProblem, RecordSets};
+pub use class_weights::ClassWeights;
 use ranks::{distinct_texts, number_of_classes, ranks, ranks_among};
 pub use read::FeatureForms;
 pub use records::Records;
@@ -51,20 +53,26 @@ pub struct ClientRecords {
 
 impl ClientRecords {
     /// The problem of this loss on the records that clients hold, with its θ* (unless `files` leaves the search for it
-    /// out) and, if there is one, the test set. `store` makes the problem's storage of records, given which of them are
-    /// in each set, by index; it is called for the records of clients, one set each, and for the test set, a single
-    /// set.
+    /// out) and, if there is one, the test set. The losses of clients' records are multiplied by the weights of their
+    /// classes, if there are `class_weights`; then the storage must know classes. `store` makes the problem's storage
+    /// of records, given which of them are in each set, by index; it is called for the records of clients, one set
+    /// each, and for the test set, a single set.
     ///
     /// # Errors
     /// An error of `store`, or a [`Fault`] of `l2` if no optimum is found.
     pub(super) fn build_problem<L: RecordLoss<S>, S: RecordSets>(
         &self,
         loss: L,
+        class_weights: Option<&[f64]>,
         files: &dyn Files,
         store: impl Fn(&Records, &[Vec<usize>]) -> Result<S, Fault>,
     ) -> Result<RecordProblem<L, S>, Fault> {
         let shares = self.shares.clone();
-        let held = store(&self.records, &self.held)?;
+        let stored = store(&self.records, &self.held)?;
+        let held = match class_weights {
+            Some(class_weights) => with_class_weights(stored, class_weights),
+            None => stored,
+        };
         let optimum = files.optimum_search();
         let given = InstanceInputs { shares, optimum, ..InstanceInputs::default() };
         let problem = RecordProblem::new(loss, held, given)?;
@@ -228,6 +236,16 @@ impl Dataset {
         let held_out = self.test_records(&draw)?;
         self.prepare_features(records, held_out.as_deref())
     }
+}
+
+/// These sets of records, with the weight of its class as the loss weight of each record. The storage must know classes.
+fn with_class_weights<S: RecordSets>(records: S, class_weights: &[f64]) -> S {
+    let mut loss_weights = Vec::with_capacity(records.sets());
+    for set in 0..records.sets() {
+        let labels = records.labels(set).expect("the storage knows classes");
+        loss_weights.push(labels.iter().map(|class| class_weights[usize::from(*class)]).collect());
+    }
+    records.with_loss_weights(loss_weights)
 }
 
 /// The records of clients, some of which are held out.

@@ -195,9 +195,9 @@ fn or_number(schema: &mut schemars::Schema) {
     }
 }
 
-/// Adds to the schema of [`ClientWeights`] that a list of numbers may stand for the choice `given`, which the reader of
-/// manifests replaces by this choice.
-fn or_numbers(schema: &mut schemars::Schema) {
+/// Adds to the schema of weights that a list of numbers may stand for the choice `given`, which the reader of manifests
+/// replaces by this choice.
+pub(super) fn or_numbers(schema: &mut schemars::Schema) {
     if let Some(choices) = schema.get_mut("oneOf").and_then(|choices| choices.as_array_mut()) {
         let numbers = schemars::json_schema!({ "type": "array", "items": { "type": "number" } });
         choices.push(numbers.to_value());

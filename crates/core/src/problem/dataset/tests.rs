@@ -53,6 +53,7 @@ fn logistic(dataset: Dataset) -> logistic::dataset::Settings {
         dataset,
         l2: 0.1,
         margin: 0.0,
+        class_weights: ClassWeights::Equal,
         batch: 1,
         sampling: Sampling::default(),
     }
@@ -377,6 +378,7 @@ fn metrics_of_clients_and_classes_are_means_over_their_records() {
         let softmax = softmax::dataset::Settings {
             dataset,
             l2: 0.1,
+            class_weights: ClassWeights::Equal,
             batch: 1,
             sampling: Sampling::default(),
         };

@@ -5,7 +5,7 @@ use super::sparse::SparseLogistic;
 use crate::kernel::SparseRecords;
 use crate::problem::arrays::{DataFile, Files};
 use crate::problem::cost::{ProblemCost, RecordCost, RecordCounts, estimate_features};
-use crate::problem::dataset::{ClientRecords, Dataset, FeatureForms};
+use crate::problem::dataset::{ClassWeights, ClientRecords, Dataset, FeatureForms};
 use crate::problem::fault::{Fault, Faults};
 use crate::problem::form::{OracleForm, Visitor};
 use crate::problem::records::Sampling;
@@ -28,6 +28,13 @@ pub struct Settings {
     #[serde(default)]
     #[schemars(example = 0.0)]
     pub margin: f64,
+    /// How much the loss of a record counts in the objective, by its class: client c minimises the mean
+    /// of w(class) times the loss over its records. θ\*, distances to it, `suboptimality` and the train
+    /// losses are those of this objective. Test losses and all accuracies are not weighted, as those of
+    /// scikit-learn are not.
+    #[serde(default, skip_serializing_if = "crate::problem::defaults::is_default")]
+    #[schemars(example = ClassWeights::Balanced, extend("default" = "equal"))]
+    pub class_weights: ClassWeights,
     /// B, the number of records drawn for each gradient; 1 or more.
     #[serde(default = "crate::problem::defaults::one")]
     #[schemars(range(min = 1), example = 1)]
@@ -48,6 +55,7 @@ impl crate::problem::settings::Settings for Settings {
         let margin = self.margin;
         faults.require(margin.is_finite(), "margin", || format!("must be finite, not {margin}"));
         faults.at_least_one("batch", self.batch as u64);
+        self.class_weights.check(&mut faults);
         faults.0
     }
 
@@ -109,7 +117,8 @@ impl Settings {
         let loss = self.loss();
         let records = &loaded.records;
         records.check_two_classes()?;
-        loaded.build_problem(loss, files, |part, sets| {
+        let class_weights = self.class_weights.of_classes(records)?;
+        loaded.build_problem(loss, class_weights.as_deref(), files, |part, sets| {
             let signs = records.signs_of(part)?;
             // The rows y x of each set, one after the other.
             let mut signed_rows = Vec::with_capacity(sets.len());
@@ -128,7 +137,7 @@ impl Settings {
     /// The instance on records that were loaded with `d` sparse features, if the vectors of d numbers of all clients
     /// fit in memory during a run. The two classes are those of the clients' records; a label that only the test set
     /// has is a fault.
-    fn build_sparse(
+    pub(in crate::problem) fn build_sparse(
         &self,
         loaded: &ClientRecords,
         d: usize,
@@ -138,7 +147,8 @@ impl Settings {
         let records = &loaded.records;
         records.check_two_classes()?;
         self.dataset.check_vectors(loaded.held.len(), d)?;
-        loaded.build_problem(loss, files, |part, sets| {
+        let class_weights = self.class_weights.of_classes(records)?;
+        loaded.build_problem(loss, class_weights.as_deref(), files, |part, sets| {
             let signs = records.signs_of(part)?;
             // The rows y x of each set.
             let mut signed_rows = Vec::with_capacity(sets.len());

@@ -4,7 +4,7 @@ use super::loss::{ClassRecords, Softmax, SoftmaxLoss};
 use crate::kernel::softmax::ClassTables;
 use crate::problem::arrays::{DataFile, Files};
 use crate::problem::cost::{CLASSES, ProblemCost, RecordCost, RecordCounts, estimate_features};
-use crate::problem::dataset::{Dataset, FeatureForms};
+use crate::problem::dataset::{ClassWeights, Dataset, FeatureForms};
 use crate::problem::fault::{Fault, Faults};
 use crate::problem::form::{OracleForm, Visitor};
 use crate::problem::records::Sampling;
@@ -24,6 +24,13 @@ pub struct Settings {
     /// λ, the weight of the penalty λ/2 ‖θ‖², above 0.
     #[schemars(extend("exclusiveMinimum" = 0.0), example = 0.1)]
     pub l2: f64,
+    /// How much the loss of a record counts in the objective, by its class: client c minimises the mean
+    /// of w(class) times the loss over its records. θ\*, distances to it, `suboptimality` and the train
+    /// losses are those of this objective. Test losses and all accuracies are not weighted, as those of
+    /// scikit-learn are not.
+    #[serde(default, skip_serializing_if = "crate::problem::defaults::is_default")]
+    #[schemars(example = ClassWeights::Balanced, extend("default" = "equal"))]
+    pub class_weights: ClassWeights,
     /// B, the number of records drawn for each gradient; 1 or more.
     #[serde(default = "crate::problem::defaults::one")]
     #[schemars(range(min = 1), example = 1)]
@@ -42,6 +49,7 @@ impl crate::problem::settings::Settings for Settings {
         let mut faults = Faults(self.dataset.check());
         faults.positive("l2", self.l2);
         faults.at_least_one("batch", self.batch as u64);
+        self.class_weights.check(&mut faults);
         faults.0
     }
 
@@ -68,7 +76,8 @@ impl crate::problem::settings::Settings for Settings {
         let records = &loaded.records;
         let classes = loaded.records.count_classes()?;
         let loss = SoftmaxLoss { classes, l2: self.l2, batch: self.batch };
-        loaded.build_problem(loss, files, |part, sets| {
+        let class_weights = self.class_weights.of_classes(records)?;
+        loaded.build_problem(loss, class_weights.as_deref(), files, |part, sets| {
             let labels = records.classes_of(part)?;
             let mut stored: Vec<ClassRecords> = Vec::with_capacity(sets.len());
             for own in sets {

@@ -1,7 +1,8 @@
 //! Values that may be of several types, and choices among names.
 
-use super::{FRACTION, GIVEN, Reader, keys};
+use super::{FRACTION, GIVEN, LABELS, Reader, keys};
 use crate::manifest::document::{Diagnostic, Node, Value, below};
+use crate::manifest::schema::has_free_keys;
 use serde_json::Value as Schema;
 use toml::{Table, Value as Toml};
 
@@ -63,9 +64,9 @@ impl<'a> Reader<'a> {
         self.note_at(node, path, format!("invalid type: {unexpected}, expected {expected}"))
     }
 
-    /// One of these names, which is written as a string, or with its value as a table of one key. A number alone is
-    /// the value of `fraction`, where that is a name, and a list alone that of `given`. The result is a string for a name without a value, and a table
-    /// of one key for a name with a value, as serde reads variants of an enumeration.
+    /// One of these names, which is written as a string, or with its value as a table of one key, or by its value alone
+    /// ([`implied_choice`]). The result is a string for a name without a value, and a table of one key for a name with a
+    /// value, as serde reads variants of an enumeration.
     pub(super) fn read_variant(
         &mut self,
         all: &[Variant<'a>],
@@ -73,9 +74,10 @@ impl<'a> Reader<'a> {
         path: &str,
     ) -> Option<Toml> {
         let names: Vec<&str> = all.iter().map(|(name, _)| *name).collect();
-        let (name, place, content) = match &node.value {
-            Value::String(name) => (name.as_str(), &node.place, None),
-            Value::Table(entries) => match entries.as_slice() {
+        let (name, place, content) = match (&node.value, implied_choice(&names, node)) {
+            (_, Some(name)) => (name, &node.place, Some(node)),
+            (Value::String(name), None) => (name.as_str(), &node.place, None),
+            (Value::Table(entries), None) => match entries.as_slice() {
                 [entry] => (entry.key.as_str(), &entry.place, Some(&entry.node)),
                 several => {
                     let count = several.len();
@@ -85,12 +87,6 @@ impl<'a> Reader<'a> {
                     return self.note(diagnostic.allowing(names.join(", ")));
                 }
             },
-            Value::Integer(_) | Value::LongInteger { .. } | Value::Float(_)
-                if names.contains(&FRACTION) =>
-            {
-                (FRACTION, &node.place, Some(node))
-            }
-            Value::Array(_) if names.contains(&GIVEN) => (GIVEN, &node.place, Some(node)),
             _ => {
                 let number = if names.contains(&FRACTION) { "a number or " } else { "" };
                 let what = format!("{number}one of {}", names.join(", "));
@@ -113,7 +109,7 @@ impl<'a> Reader<'a> {
                 let value = self.read_value(schema, content, &below(path, name))?;
                 Some(table_of_one(name, value))
             }
-            (Some(schema), None) if schema["type"] != "object" => {
+            (Some(schema), None) if schema["type"] != "object" || has_free_keys(schema) => {
                 let message = format!("`{name}` needs a value: write {{ {name} = … }}");
                 self.note_at(node, path, message)
             }
@@ -128,6 +124,23 @@ impl<'a> Reader<'a> {
             }
         }
     }
+}
+
+/// The name that a node leaves out, since its value alone implies it: [`FRACTION`] for a number, [`GIVEN`] for a list and
+/// [`LABELS`] for a table, where these are among the names. `None` if the node states a name, as a table does whose
+/// single key is one of them.
+fn implied_choice(names: &[&str], node: &Node) -> Option<&'static str> {
+    let implied = match &node.value {
+        Value::Integer(_) | Value::LongInteger { .. } | Value::Float(_) => FRACTION,
+        Value::Array(_) => GIVEN,
+        Value::Table(entries) => match entries.as_slice() {
+            [] => return None,
+            [entry] if names.contains(&entry.key.as_str()) => return None,
+            _ => LABELS,
+        },
+        _ => return None,
+    };
+    names.contains(&implied).then_some(implied)
 }
 
 fn is_empty_table(node: &Node) -> bool {

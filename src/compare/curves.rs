@@ -6,8 +6,7 @@
 //! is drawn.
 
 use super::judge::Change;
-use crate::evidence::Band;
-use crate::evidence::measured::point;
+use crate::evidence::measured::student_limits;
 use crate::evidence::{
     Body, Color, Curve, CurveValue, Dash, Figure, LegendEntry, Line, Panel, Plot, Point, Reference,
     Scale, Series, Style,
@@ -32,8 +31,8 @@ pub fn of_traces(change: &Change, before: &[Trace], after: &[Trace]) -> [Figure;
         change,
         "round",
         caption,
-        mean_losses(&runs_before),
-        mean_losses(&runs_after),
+        mean_losses(&runs_before, change.quantity),
+        mean_losses(&runs_after, change.quantity),
         ratios,
     )
 }
@@ -106,12 +105,20 @@ fn compared_runs(quantity: Quantity, traces: &[Trace]) -> Vec<ComparedRun<'_>> {
 
 /// The mean loss over the runs of a side with its 95 % interval, a point for each recorded round, up to the round at
 /// which the first run diverged: its trace ends there. All runs of a side are of one cell and record the same rounds.
-fn mean_losses(runs: &[ComparedRun<'_>]) -> Vec<Point> {
+fn mean_losses(runs: &[ComparedRun<'_>], quantity: Quantity) -> Vec<Point> {
+    // An error rate is at most 1, as an accuracy is.
+    let (least, largest) = quantity.possible_values();
     let rows = runs.iter().map(|run| run.losses.len()).min().unwrap_or(0);
     let mut points = Vec::new();
     for row in 0..rows {
         let sample: Vec<f64> = runs.iter().map(|run| run.losses[row]).collect();
-        points.push(point(runs[0].rounds[row] as f64, &sample, Band::Ci95));
+        let (low, high) = student_limits(&sample);
+        points.push(Point {
+            low,
+            high: high.min(largest - least),
+            n: sample.len(),
+            ..Point::bare(runs[0].rounds[row] as f64, mean(&sample))
+        });
     }
     points
 }

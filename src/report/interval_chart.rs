@@ -49,7 +49,7 @@ fn across(axis: Axis, value: f64) -> f64 {
 /// the labels. Empty if the estimate is NaN (nothing was tested), or if the region has no end with which it could be
 /// compared: one that is finite, and for a ratio above 0, since no ratio is negative.
 pub fn svg(estimate: Estimate, region: Region, kind: EstimateScale, text: NumberText) -> String {
-    let is_ratio = matches!(kind, EstimateScale::Logarithm(_));
+    let is_ratio = matches!(kind, EstimateScale::Logarithm | EstimateScale::MeanOver { .. });
     let Estimate { value, interval: ends } = estimate;
     let limits = [region.0, region.1];
     let is_known = |limit: &f64| limit.is_finite() && !(is_ratio && *limit <= 0.0);
@@ -169,7 +169,7 @@ mod tests {
 
     /// The drawing of an estimate with its interval, which is a ratio if `is_ratio`, and of a claim's region.
     fn drawn(value: f64, interval: (f64, f64), region: Region, is_ratio: bool) -> String {
-        let scale = if is_ratio { EstimateScale::Logarithm(1.0) } else { EstimateScale::Plain };
+        let scale = if is_ratio { EstimateScale::Logarithm } else { EstimateScale::Plain };
         svg(Estimate { value, interval }, region, scale, short)
     }
 

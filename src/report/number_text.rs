@@ -78,7 +78,9 @@ pub fn estimate_text(text: NumberText, estimate: Estimate, scale: EstimateScale)
     let Estimate { value, interval } = estimate;
     let limits = match scale {
         EstimateScale::Plain => bracket_of_any_sign(text, value, interval),
-        EstimateScale::Counted | EstimateScale::Logarithm(_) => bracket(text, value, interval),
+        EstimateScale::Counted | EstimateScale::Logarithm | EstimateScale::MeanOver { .. } => {
+            bracket(text, value, interval)
+        }
     };
     with_limits(text(value), limits)
 }
@@ -119,7 +121,7 @@ mod tests {
         let estimate = Estimate { value: 6.66e-16, interval: (6.66e-16, 0.0018) };
         let slope = estimate_text(short, estimate, EstimateScale::Plain);
         assert_eq!(slope, "6.66e-16 [6.66e-16, 1.80e-3]");
-        let ratio = estimate_text(short, estimate, EstimateScale::Logarithm(1.0));
+        let ratio = estimate_text(short, estimate, EstimateScale::Logarithm);
         assert_eq!(ratio, "6.66e-16 [6.66e-16, ∞]");
         let far_below = Estimate { value: 0.5, interval: (1e-9, 0.7) };
         let distance = estimate_text(short, far_below, EstimateScale::Plain);

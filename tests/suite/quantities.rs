@@ -8,6 +8,7 @@ use exactfed::plan::Cell;
 use exactfed::store::{Results, Store};
 use exactfed_runner::manifest::Quantity;
 use exactfed_runner::trace::Trace;
+use std::collections::HashMap;
 use std::time::Duration;
 
 const INSTANCES: usize = 10;
@@ -247,4 +248,74 @@ fn claims_rankings_headlines_and_captions_know_which_value_is_better() {
     }
     // Accuracy, of the worst client, first decile, balanced, and AUC: of clients and of the test set.
     assert_eq!(upwards, 10);
+}
+
+/// Accuracies on few records, which differ much between two instances: the logarithm of an accuracy, which suits an
+/// error, would take limits far above 1.
+const FRACTIONS: &str = include_str!("../manifests/fractions.toml");
+
+/// The two numbers between the first brackets after this text of a Markdown page.
+fn bracket(page: &str, before: &str) -> [f64; 2] {
+    let (_, rest) = page.split_once(before).unwrap_or_else(|| panic!("no {before:?}: {page}"));
+    let limits = rest.split_once("\\[").unwrap().1.split_once("\\]").unwrap().0;
+    let (low, high) = limits.split_once(", ").unwrap();
+    [low, high].map(|limit| limit.parse().unwrap_or_else(|_| panic!("{limits} after {before}")))
+}
+
+/// Asserts that these are limits of this mean, from 0 to the largest value `most` of what is stated under this name.
+#[track_caller]
+fn are_limits(name: &str, mean: f64, [low, high]: [f64; 2], most: f64) {
+    let are_limits = 0.0 <= low && low <= mean && mean <= high && high <= most;
+    assert!(are_limits, "{name}: {mean} [{low}, {high}]");
+}
+
+/// The number in a column of a row.
+fn number(row: &HashMap<String, String>, column: &str) -> f64 {
+    row[column].parse().unwrap()
+}
+
+/// Limits of the mean of an accuracy are from 0 to 1, and of a standard deviation of accuracies from 0 to 1/2, wherever
+/// they are stated.
+#[test]
+fn limits_of_fractions_are_values_that_fractions_can_have() {
+    let bench = Bench::new();
+    let record = |i: u32| {
+        let kind = ["a", "b"][(i * i + i / 3) as usize % 2];
+        format!("{},{},{kind}\n", i % 5, i * 7 % 11)
+    };
+    let records: String = (0..40).map(record).collect();
+    bench.write("records.csv", "x,y,kind\n".to_owned() + &records);
+    bench.write("m.toml", FRACTIONS);
+    bench.compute(&["m.toml"]);
+    bench.report();
+    for (file, [mean, low, high], most) in [
+        ("tuned.csv", ["value", "low", "high"], 1.0),
+        (
+            "summary.csv",
+            ["test_accuracy_mean", "test_accuracy_ci95_low", "test_accuracy_ci95_high"],
+            1.0,
+        ),
+        ("figures/accuracy.csv", ["y", "low", "high"], 1.0),
+        ("figures/tuning-step-size.csv", ["y", "low", "high"], 1.0),
+        ("figures/spread.csv", ["y", "low", "high"], 0.5),
+    ] {
+        let rows = bench.rows(&format!("reports/m/{file}"));
+        let mut widest: f64 = 0.0;
+        for row in &rows {
+            let limits = [number(row, low), number(row, high)];
+            are_limits(file, number(row, mean), limits, most);
+            widest = widest.max(limits[1] - limits[0]);
+        }
+        assert!(widest > 0.2, "{file}: {widest}");
+    }
+    let page = bench.read("reports/m/report.md");
+    are_limits("mean of a text", 0.469, bracket(&page, "Accuracy: 0.469"), 1.0);
+    assert!(page.contains("spread: 0.141 \\[7.08·10⁻³, 0.500\\]."), "{page}");
+    are_limits("claim", 0.469, bracket(&page, "| s | 0.469"), 1.0);
+    are_limits("table of tuned settings", 0.469, bracket(&page, "| FedAvg | 0.01 | 0.469"), 1.0);
+    let caption = "logarithm of the test error rate (1 − test accuracy; for skewed errors";
+    assert!(page.contains(caption), "{page}");
+    // The caption has the words that the script of the page replaces.
+    let html = bench.read("reports/m/report.html");
+    assert_eq!(html.matches("<span class=\"band\">band: pointwise 95").count(), 2, "{html}");
 }

@@ -37,6 +37,7 @@ mod wrong;
 pub use cells::averages::Centre;
 pub use cells::cost_sample::NoSample;
 pub use cells::costs::{vectors_sent, when_text};
+pub use cells::mean_limits::{mean_limits, summary};
 pub use cells::panels::unique;
 pub use cells::read::cells_per_task;
 pub use cells::runs::{Grouping, Runs, TraceNeeds};

@@ -3,6 +3,7 @@
 
 use crate::cells::cost_sample::NoSample;
 use crate::cells::costs::when_text;
+use crate::cells::mean_limits::summary;
 use crate::cells::read::read_cells;
 use crate::cells::runs::TraceNeeds;
 use crate::cells::{CellResult, Missing, panels, setting_text};
@@ -227,7 +228,7 @@ impl TunedRow {
                 .chain(not_compared)
                 .collect(),
             tuning_value: finals.map_or(f64::NAN, |sample| crate::stats::mean(&sample)),
-            fresh: fresh.as_ref().map(|sample| Summary::new(sample)),
+            fresh: fresh.as_ref().map(|sample| summary(tune.metric, sample)),
             shared: shared.and_then(|(cell, fresh)| {
                 // Where the shared values are the selected ones, both are the same cell.
                 let known = sample_of(&read.shared, &cell.id, tune)
@@ -448,7 +449,7 @@ fn figure_over_setting(
             let curve = &view.curves[curve];
             let means = through(Line::Measured(curve.clone()), &cells, |cell| {
                 let sample = cell.runs.sample(tune.metric, tune.at).ok()?;
-                Some(point(x_value(cell, &setting.key)?, &sample, Band::Ci95))
+                Some(point(x_value(cell, &setting.key)?, &sample, tune.metric, Band::Ci95))
             });
             let points = means.cells.iter().zip(&means.points);
             let ringed = points.filter(|(id, _)| winners.contains(id.as_str()));

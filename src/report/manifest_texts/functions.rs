@@ -9,6 +9,7 @@
 use super::bias_share::BiasShare;
 use super::facts::{CellFacts, ClaimFacts, DigitsText, TextFacts, number_text};
 use crate::evidence::claims::Estimate;
+use crate::evidence::summary;
 use crate::stats::selection::selection_error;
 use crate::stats::verdict::Verdict;
 use crate::stats::{self, Ratio, Summary};
@@ -131,7 +132,7 @@ fn add_means(
         let quantity = quantity(&options, usual)?;
         Ok::<String, Error>(match finals(&guards.facts.cells, &id, quantity)? {
             Finals::Sample(sample) => {
-                let Summary { mean, interval, .. } = Summary::new(sample);
+                let Summary { mean, interval, .. } = summary(quantity, sample);
                 let text = number_text(quantity.is_counted());
                 shown(text, Estimate { value: mean, interval })
             }

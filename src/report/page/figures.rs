@@ -12,7 +12,7 @@ pub struct PageFigure {
     pub caption: String,
     /// The words of the caption that say what the band shows, which the script replaces when a reader chooses another
     /// band; `None` where a reader cannot choose one.
-    pub band: Option<&'static str>,
+    pub band: Option<String>,
     pub svg: String,
     /// Whether the page's script can draw the figure again, in other views, and save it: figures of curves, not of
     /// maps.
@@ -31,7 +31,7 @@ pub fn draw(experiment: &Experiment<'_>) -> Result<Vec<PageFigure>, DrawError> {
             id: figure.id.clone(),
             title: figure.title.clone(),
             caption: figure.caption.clone(),
-            band: figure.exploration.as_ref().map(|shown| band_name(shown.band)),
+            band: figure.exploration.as_ref().map(|shown| band_name(shown.band, shown.y)),
             svg: chart::svg(figure, chart::PAGE)?,
             live: matches!(figure.body, Body::Plot(_)),
         });

@@ -4,6 +4,7 @@ pub mod averages;
 pub mod cost_sample;
 pub mod costs;
 mod final_values;
+pub mod mean_limits;
 pub mod panels;
 pub mod read;
 pub mod runs;
@@ -125,7 +126,7 @@ impl CellResult<'_> {
 
     /// A quantity at the last round in few numbers; `None` if a replicate diverged or it is not recorded.
     pub fn summary(&self, quantity: Quantity) -> Option<Summary> {
-        self.runs.finals(quantity).map(|sample| Summary::new(&sample))
+        self.runs.finals(quantity).map(|sample| mean_limits::summary(quantity, &sample))
     }
 
     /// The sample of a quantity at each recorded round, up to the first divergence of a run; none if its column is not

@@ -92,7 +92,7 @@ impl<'a> Claim<'a> for &'a ClaimOf<FrontierLessKeys> {
             self.quantity.words(),
             points_text(&self.of, frontier),
         );
-        Tested { parts, formula, scale: EstimateScale::Logarithm(1.0) }
+        Tested { parts, formula, scale: EstimateScale::Logarithm }
     }
 
     fn wrong(&self) -> Vec<WrongResult> {

@@ -6,10 +6,10 @@ use super::text::with_reason;
 use crate::cells::{CellResult, setting_text};
 use crate::frontier::ComputedFrontier;
 use crate::predictions::Theory;
-use crate::stats::verdict::Evidence;
+use crate::stats::verdict::{Evidence, Region};
 use exactfed_core::words::joined;
-use exactfed_runner::manifest::Prediction;
 use exactfed_runner::manifest::claim::{Scalar, Selection};
+use exactfed_runner::manifest::{Prediction, Quantity};
 use exactfed_runner::plan::{Plan, selected, short};
 
 /// The results and the theory of an experiment, by which its claims are judged.
@@ -97,17 +97,24 @@ pub enum EstimateScale {
     Plain,
     /// Costs that are counted: whole numbers.
     Counted,
-    /// Logarithms that are shown as their exponential times this unit: a ratio, or a mean in units of
-    /// the value that it is compared with.
-    Logarithm(f64),
+    /// Logarithms that are shown as their exponential: ratios.
+    Logarithm,
+    /// Logarithms of means of a quantity over the number that they are compared with: shown as the means.
+    MeanOver {
+        /// The quantity of the means.
+        metric: Quantity,
+        /// The number that they are compared with.
+        value: f64,
+    },
 }
 
 impl EstimateScale {
-    /// An estimate, or the end of an interval, as it is shown to readers: the exponential of a logarithm in its unit.
+    /// An estimate, or the end of an interval, as it is shown to readers: the exponential of a logarithm.
     pub fn shown(self, x: f64) -> f64 {
         match self {
             Self::Plain | Self::Counted => x,
-            Self::Logarithm(unit) => unit * libm::exp(x),
+            Self::Logarithm => libm::exp(x),
+            Self::MeanOver { value, .. } => value * libm::exp(x),
         }
     }
 
@@ -116,9 +123,22 @@ impl EstimateScale {
         if x.is_finite() { self.shown(x) } else { x }
     }
 
-    /// An interval as it is shown.
-    pub fn shown_interval(self, (low, high): (f64, f64)) -> (f64, f64) {
+    /// A region as it is shown.
+    pub fn shown_region(self, (low, high): Region) -> Region {
         (self.shown(low), self.shown(high))
+    }
+
+    /// The interval of an estimate as it is shown. That of a mean is within the values that the quantity can have: the
+    /// logarithm takes an interval of accuracies above 1.
+    pub fn shown_interval(self, (low, high): (f64, f64)) -> (f64, f64) {
+        let low = self.shown(low);
+        let high = self.shown(high);
+        match self {
+            Self::MeanOver { metric, .. } => {
+                (metric.nearest_possible(low), metric.nearest_possible(high))
+            }
+            _ => (low, high),
+        }
     }
 
     /// How far an estimate is inside the region in which the claim holds, and below 0 how far outside: the distance to

@@ -87,7 +87,7 @@ impl ClaimPart {
             name: name.to_owned(),
             estimate: Estimate { value, interval },
             is_exact: evidence.error == 0.0,
-            region: scale.shown_interval(evidence.region),
+            region: scale.shown_region(evidence.region),
             verdict: evidence.alone(),
         }
     }

@@ -114,7 +114,11 @@ impl Judge<'_> {
         let left = selection_text(left);
         let time = time_text(at);
         let formula = format!("{mean}{symbol} of {left}{time} {sign} {factor}{against}");
-        Tested { parts, formula, scale: EstimateScale::Logarithm(value.unwrap_or(1.0)) }
+        let scale = match value {
+            Some(value) => EstimateScale::MeanOver { metric, value },
+            None => EstimateScale::Logarithm,
+        };
+        Tested { parts, formula, scale }
     }
 
     /// Compares each cell of the left side with the cells of the right side that have its settings, at each time of the

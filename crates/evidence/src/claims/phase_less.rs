@@ -103,7 +103,7 @@ impl<'a> Claim<'a> for &'a ClaimOf<PhaseLessKeys> {
                 }
             }
         }
-        Tested { parts, formula: self.formula(phase), scale: EstimateScale::Logarithm(1.0) }
+        Tested { parts, formula: self.formula(phase), scale: EstimateScale::Logarithm }
     }
 
     fn wrong(&self) -> Vec<WrongResult> {

@@ -122,7 +122,7 @@ impl<'a> Claim<'a> for &'a ClaimOf<ReachesBeforeKeys> {
             target_text(&self.reaching),
             selection_text(&self.right)
         );
-        Tested { parts, formula, scale: EstimateScale::Logarithm(1.0) }
+        Tested { parts, formula, scale: EstimateScale::Logarithm }
     }
 
     /// The claim is on an order of two sides, and false if they are exchanged.

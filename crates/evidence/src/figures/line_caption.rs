@@ -76,7 +76,7 @@ impl LineFigure<'_> {
     fn sentence_on_means(&self, cells: &[&CellResult<'_>], plot: &Plot) -> String {
         let y = &plot.y;
         let runs = crate::cells::sample_in_words(cells);
-        let band = band_name(self.band);
+        let band = band_name(self.band, self.y);
         if matches!(self.x, XAxis::Rounds(_)) {
             return format!("Mean of {y} over n = {runs}; {band}.");
         }

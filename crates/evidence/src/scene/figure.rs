@@ -18,7 +18,8 @@ pub enum Band {
     /// Mean ± standard error.
     Sem,
     /// 95 % interval of the mean, by Student's t; on the logarithm if the mean is positive, so that
-    /// the band is positive too. Tables have wider intervals of skewed errors.
+    /// the band is positive too, and of an accuracy on that of its error rate. Tables have wider
+    /// intervals of skewed errors.
     Ci95,
     /// From the 10 % to the 90 % quantile.
     Quantiles,

@@ -6,7 +6,7 @@ use exactfed::evidence::frontier::columns::{COLUMNS, FrontierValue, ReadPoint};
 use exactfed::evidence::frontier::{ComputedFrontier, FrontierPoint};
 use exactfed::evidence::{
     CellResult, Experiment, NoSample, RankedAlgorithm, Rival, Separation, Standing, TunedRow,
-    TuningResult,
+    TuningResult, summary,
 };
 use exactfed::stats::{Ratio, Summary};
 use exactfed::store::export::column;
@@ -167,7 +167,8 @@ pub fn ranking_of_all(experiment: &Experiment<'_>) -> PolarsResult<DataFrame> {
     for at in &standings.rows {
         for algorithm in &at.algorithms {
             let cell = cells[algorithm.cell.as_str()];
-            let sample = cell.runs.sample(standings.by, standings.at).map(|all| Summary::new(&all));
+            let sample = cell.runs.sample(standings.by, standings.at);
+            let sample = sample.map(|values| summary(standings.by, &values));
             rows.push(RankedRow { at, algorithm, label: &cell.cell.label, sample });
         }
     }

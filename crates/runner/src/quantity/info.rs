@@ -29,6 +29,8 @@ pub struct QuantityInfo {
     pub is_error: bool,
     /// What is compared in place of a quantity of which more is better; `None` for a quantity of which less is better.
     pub shortfall: Option<Shortfall>,
+    /// Whether it is the standard deviation of fractions, which is at most 1/2.
+    pub is_spread_of_fractions: bool,
     /// Whether it is about θ*, or about the exact limit, which is computed from θ*: it is not measured
     /// where a manifest leaves θ* out.
     pub needs_optimum: bool,
@@ -120,6 +122,7 @@ impl QuantityInfo {
             is_norm: false,
             is_error: false,
             shortfall: None,
+            is_spread_of_fractions: false,
             needs_optimum: false,
         }
     }
@@ -147,6 +150,11 @@ impl QuantityInfo {
     /// Says that the quantity is no square, of which rounding leaves more.
     pub(super) const fn norm(self) -> Self {
         Self { is_norm: true, ..self }
+    }
+
+    /// Says that the quantity is the standard deviation of fractions.
+    pub(super) const fn spread_of_fractions(self) -> Self {
+        Self { is_spread_of_fractions: true, ..self.norm() }
     }
 
     /// Says that the quantity is a fraction of which more is better; `shortfall` is the name of 1 minus the fraction,

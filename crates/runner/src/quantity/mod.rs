@@ -124,6 +124,36 @@ impl Quantity {
         }
     }
 
+    /// The least and the largest value that the quantity can have: 0 and 1 for a fraction such as an accuracy, and 0 and
+    /// 1/2 for the standard deviation of fractions. The ends are infinite for other quantities, also for those that are
+    /// never negative.
+    pub fn possible_values(self) -> (f64, f64) {
+        match self.info() {
+            QuantityInfo { shortfall: Some(Shortfall { least, largest, .. }), .. } => {
+                (least, largest)
+            }
+            QuantityInfo { is_spread_of_fractions: true, .. } => (0.0, 0.5),
+            _ => (f64::NEG_INFINITY, f64::INFINITY),
+        }
+    }
+
+    /// A limit of a mean of this quantity, moved to the nearest of [`Self::possible_values`] if it is beyond them.
+    pub fn nearest_possible(self, limit: f64) -> f64 {
+        let (least, largest) = self.possible_values();
+        limit.clamp(least, largest)
+    }
+
+    /// The lower and the upper limit of a mean of this quantity, from those of the mean of its [`Self::loss`]. Both are
+    /// [possible](Self::possible_values).
+    pub fn limits_from_loss(self, low: f64, high: f64) -> (f64, f64) {
+        let limits = match self.info().shortfall {
+            // The smallest accuracy has the largest error rate.
+            Some(Shortfall { largest, .. }) => (largest - high, largest - low),
+            None => (low, high),
+        };
+        (self.nearest_possible(limits.0), self.nearest_possible(limits.1))
+    }
+
     /// Whether a value has come to a target: down to it, or up to it if more is better. An accuracy is a fraction of
     /// records and often equal to its target, from which the mean of equal fractions differs by rounding.
     pub fn meets(self, value: f64, target: f64) -> bool {
@@ -228,6 +258,19 @@ mod tests {
             assert_eq!(metric.quantity().metric(), Some(*metric));
             metric.measured();
         }
+    }
+
+    /// A limit of an error rate is a limit of the accuracy on its other side. What no accuracy, and no standard
+    /// deviation of accuracies, can be is no limit; other quantities have the limits of their losses.
+    #[test]
+    fn limits_are_values_that_the_quantity_can_have() {
+        assert_eq!(Quantity::TestAccuracy.limits_from_loss(0.25, 0.5), (0.5, 0.75));
+        assert_eq!(Quantity::Auc.limits_from_loss(-0.5, f64::INFINITY), (0.0, 1.0));
+        assert_eq!(Quantity::AccuracySpread.limits_from_loss(-0.1, 3.0), (0.0, 0.5));
+        assert_eq!(Quantity::TestLossSpread.limits_from_loss(-0.1, 3.0), (-0.1, 3.0));
+        assert_eq!(Quantity::SqError.limits_from_loss(0.1, f64::INFINITY), (0.1, f64::INFINITY));
+        let unknown = Quantity::Accuracy.limits_from_loss(f64::NAN, f64::NAN);
+        assert!(unknown.0.is_nan() && unknown.1.is_nan());
     }
 
     /// What has θ* or the limit in its symbol needs it, and only a twin that starts at θ* needs it

@@ -271,7 +271,7 @@ quantities! {
                 "standard deviation over clients of the fraction of the client's records whose class is predicted",
                 r"\operatorname{std}_c \frac{1}{n_c} \sum_{i=1}^{n_c} 1[y(x_{c,i}; \theta_t) = y_{c,i}]",
             )
-            .norm();
+            .spread_of_fractions();
         /// The smallest over clients of the fraction of a client's records in the test set whose class θ_t predicts
         /// (problems of classes whose `split` is a column that names the clients).
         WorstTestAccuracy = Info::new("worst-test-accuracy", "worst_test_accuracy", "worst test accuracy", Measured(ClientClasses(RecordsOf::Test), |at| Some(over_clients::smallest(at.client_accuracies(RecordsOf::Test)?))))
@@ -295,7 +295,7 @@ quantities! {
                 "standard deviation over clients of the fraction of the client's records in the test set whose class is predicted",
                 r"\operatorname{std}_c \frac{1}{n_c} \sum_{i=1}^{n_c} 1[y(x_{c,i}; \theta_t) = y_{c,i}]",
             )
-            .norm();
+            .spread_of_fractions();
         /// The mean over classes of the recall, the fraction of the records of a class whose class θ_t predicts, on the
         /// records that clients hold; weighted as clients are (problems of classes).
         BalancedAccuracy = Info::new("balanced-accuracy", "balanced_accuracy", "balanced accuracy", Measured(Recalls(RecordsOf::Clients), |at| at.facts.balanced_accuracy(at.run.estimate(), RecordsOf::Clients)))

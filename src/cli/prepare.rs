@@ -89,7 +89,7 @@ fn diagnostic(Fault { key: path, message }: Fault) -> (String, String) {
 /// Prints a warning on standard error for each thing in a plan that is allowed but may not be meant, as
 /// far as its prepared cells show it.
 pub fn warn_of(plan: &Plan, prepared: &[Prepared<'_>]) {
-    for caution in cautions(prepared, &plan.folder()) {
+    for caution in cautions(plan, prepared) {
         eprintln!("warning: {}: {caution}", plan.source.name);
     }
 }

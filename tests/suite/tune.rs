@@ -312,6 +312,59 @@ fn an_extension_beyond_the_planned_time_is_confirmed() {
     assert_eq!(selected(&bench), ("1000".to_owned(), "largest local-steps".to_owned()));
 }
 
+/// FedProx at γμ = 3, where the proximal term alone makes local steps diverge.
+const PROXIMAL: &str = "[[algorithm.fedprox]]\nlocal-steps = 5\nproximal = 60.0\n";
+
+/// The table of tuned algorithms, and another one in its place.
+fn with_algorithms(tables: &str) -> String {
+    let (settings, _) = TUNED.split_once("[[algorithm.fedavg]]").unwrap();
+    settings.to_owned() + tables
+}
+
+/// `check`, `plan` and the page name an algorithm whose proximal term makes local steps diverge. Candidates are not
+/// named, since the search discards those that diverge, and of what is selected only the page says it.
+#[test]
+fn proximal_terms_that_overshoot_are_named_unless_they_are_candidates() {
+    let text = "with γμ ≥ 2 a local step overshoots";
+    let plain = with_algorithms(PROXIMAL).replace("local-steps = 200", "local-steps = 20");
+    let tune = "[tune]\nover = \"step-size\"\nrange = [1e-2, 0.5]\nevaluate = 6\n";
+    let plain = edited(&plain, &[(tune, ""), ("proximal", "step-size = 0.05\nproximal")]);
+    // The candidate with γμ = 0.6 is selected, and that with γμ = 30 diverges.
+    let tuned = edited(
+        &with_algorithms(PROXIMAL),
+        &[("range = [1e-2, 0.5]", "values = [1e-2, 0.5]\nextend = 0")],
+    );
+    // All candidates have γμ = 3, and few steps.
+    let fixed = edited(
+        &with_algorithms(PROXIMAL),
+        &[
+            ("\"step-size\"\nrange = [1e-2, 0.5]", "\"local-steps\"\nvalues = [2, 3]\nextend = 0"),
+            ("local-steps = 5\n", "step-size = 0.05\n"),
+            ("local-steps = 200", "local-steps = 6"),
+        ],
+    );
+    for (manifest, is_warned, is_on_page) in
+        [(&plain, true, true), (&tuned, false, false), (&fixed, false, true)]
+    {
+        let bench = Bench::new();
+        bench.write("m.toml", manifest);
+        let mut warnings = vec![bench.run(&["check", "m.toml"]).expect(0).err];
+        warnings.push(bench.run(&["plan", "m.toml"]).expect(0).err);
+        bench.compute(&["m.toml"]);
+        warnings.push(bench.run(&["plan", "m.toml"]).expect(0).err);
+        for warning in warnings {
+            assert_eq!(warning.contains(text), is_warned, "{warning}\n{manifest}");
+        }
+        bench.report();
+        let page = bench.read("reports/m/report.md");
+        assert_eq!(page.contains(text), is_on_page, "{page}");
+        let remedy = "reduce `step-size` or `proximal` of FedProx (γ = 0.05, μ = 60).";
+        assert_eq!(page.contains(remedy), is_on_page, "{page}");
+        let html = bench.read("reports/m/report.html");
+        assert_eq!(html.contains("<code>proximal</code> of FedProx"), is_on_page, "{html}");
+    }
+}
+
 /// A candidate of which a run diverges is never selected.
 #[test]
 fn what_diverges_is_not_selected() {

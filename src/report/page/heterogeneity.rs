@@ -24,6 +24,8 @@ pub struct HeterogeneitySection {
     pub has_given_weights: bool,
     /// The clause that says why the mean of a round's step is biased by who takes part; `None` if it is not.
     pub biased_participation: Option<String>,
+    /// The clause that says of which cells the proximal term alone makes local steps diverge; `None` if of none.
+    pub unstable_proximal_terms: Option<String>,
     /// Sentences on the columns of data files.
     pub remarks: Vec<String>,
     /// Whether θ* is left out, so that facts at θ* are not known.
@@ -55,6 +57,7 @@ impl HeterogeneitySection {
             is_weighted: found.rows.iter().any(|row| row.weighted && !row.has_given_weights),
             has_given_weights: found.rows.iter().any(|row| row.weighted && row.has_given_weights),
             biased_participation: found.biased_participation.clone(),
+            unstable_proximal_terms: found.unstable_proximal_terms.clone(),
             remarks: found.remarks.clone(),
             without_optimum: found.without_optimum,
             optimum_error: optimum_error.map(short),

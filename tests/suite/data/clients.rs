@@ -38,6 +38,8 @@ struct Participation {
     planned: String,
     /// The Markdown page of the report.
     page: String,
+    /// The HTML page of the report.
+    html: String,
     /// The final mean squared error of FedAvg.
     fedavg: f64,
     /// The final mean squared error of Scaffold.
@@ -61,12 +63,13 @@ fn participation(weights: &str, cohort: &str) -> Participation {
     let planned = data.bench.run(&["plan", "mine.toml"]).expect(0).err;
     data.accepted();
     let page = data.bench.read("reports/mine/report.md");
+    let html = data.bench.read("reports/mine/report.html");
     let rows = data.bench.rows("reports/mine/summary.csv");
     let [fedavg, scaffold] = ["FedAvg", "Scaffold"].map(|label| {
         let row = rows.iter().find(|row| row["label"] == label).unwrap();
         row["sq_error_mean"].parse().unwrap()
     });
-    Participation { checked, planned, page, fedavg, scaffold }
+    Participation { checked, planned, page, html, fedavg, scaffold }
 }
 
 /// Where clients have unequal shares and a part of them takes part in each round, FedAvg has another fixed point than
@@ -84,6 +87,10 @@ fn unequal_shares_of_a_part_of_the_clients_are_biased() {
     }
     let page = &biased.page;
     assert!(page.contains("Participation is biased: with unequal shares"), "{page}");
+    assert!(page.contains("; `participation = \"rescaled\"` draws the same clients"), "{page}");
+    let html = &biased.html;
+    let code = "<code>participation = &quot;rescaled&quot;</code> draws the same clients";
+    assert!(html.contains(code), "{html}");
     assert!(page.contains("expected weight is then not its share"), "{page}");
     assert!(biased.fedavg > 1e-4, "{}", biased.fedavg);
     assert!(biased.scaffold < 1e-20, "{}", biased.scaffold);

@@ -77,6 +77,7 @@ fn an_index_of_rows_is_no_feature() {
         assert!(warning.starts_with(&format!("warning: mine.toml: {text}")), "{warning}");
         let page = with_index.page;
         assert!(page.contains("numbers or names the rows, and is no feature"), "{page}");
+        assert!(page.contains("; `features` can name it."), "{page}");
     }
     // A column that a manifest names is a feature.
     let named = format!("{settings}, features = [\"id\", \"age\"]");

@@ -15,7 +15,9 @@ use exactfed_runner::files::Error;
 use exactfed_runner::manifest::Oracle;
 use exactfed_runner::plan::{Cell, Plan, Setting, short};
 use exactfed_runner::runner::Prepared;
-use exactfed_runner::runner::cautions::{CellOnInstance, biased_participation, remarks_on_data};
+use exactfed_runner::runner::cautions::{
+    CellOnInstance, biased_participation, remarks_on_data, unstable_proximal_terms_of_plan,
+};
 use rayon::prelude::*;
 use sha2::{Digest, Sha256};
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -33,6 +35,8 @@ pub struct Instances {
     pub further_drifts: usize,
     /// A sentence that the mean of a round's step is biased for some cells, if it is.
     pub biased_participation: Option<String>,
+    /// A sentence that the proximal term of some cells alone makes their local steps diverge, if it does.
+    pub unstable_proximal_terms: Option<String>,
     /// Whether θ* of some instance was not searched for, because the manifest leaves it out.
     pub without_optimum: bool,
     /// What a reader should know of the columns of data files, a sentence each.
@@ -156,6 +160,7 @@ pub fn instances(
         further,
         further_drifts,
         biased_participation,
+        unstable_proximal_terms: unstable_proximal_terms_of_plan(plan),
         without_optimum,
         remarks,
         not_computed,

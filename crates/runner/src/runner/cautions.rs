@@ -1,7 +1,7 @@
 //! What is allowed, but may not be meant, of cells whose instances are built.
 
 use super::Prepared;
-use crate::plan::Cell;
+use crate::plan::{Cell, Plan};
 use exactfed_core::federated::Variates;
 use exactfed_core::problem::Facts;
 use exactfed_core::problem::arrays::Files;
@@ -61,7 +61,7 @@ const MOST_PROXIMAL: f64 = 2.0;
 
 /// A sentence which says for which of these cells the proximal term alone makes local steps diverge; `None` if it does
 /// for none. A cell with one local step has no such steps: its clients begin where the server is.
-pub fn unstable_proximal_terms<'a>(cells: impl Iterator<Item = &'a Cell>) -> Option<String> {
+fn unstable_proximal_terms<'a>(cells: impl Iterator<Item = &'a Cell>) -> Option<String> {
     let mut named = BTreeSet::new();
     for cell in cells {
         for component in cell.identity.algorithm.components() {
@@ -83,18 +83,30 @@ pub fn unstable_proximal_terms<'a>(cells: impl Iterator<Item = &'a Cell>) -> Opt
     ))
 }
 
-/// Sentences that tell a user what is allowed in these cells, but may not be meant: biased participation, proximal
-/// terms that make steps diverge, and what the columns of data files suggest.
-pub fn cautions(prepared: &[Prepared<'_>], files: &dyn Files) -> Vec<String> {
+/// The sentence of [`cautions`] on proximal terms that a page shows: for the cells of a plan, or with `[tune]` for the
+/// fresh runs of what is selected. Candidates may have any combination of settings, and those that diverge are not
+/// selected.
+pub fn unstable_proximal_terms_of_plan(plan: &Plan) -> Option<String> {
+    let is_tuned = plan.tuning.is_some();
+    unstable_proximal_terms(plan.cells.iter().filter(|cell| cell.identity.fresh || !is_tuned))
+}
+
+/// Sentences that tell a user what is allowed in these cells of a plan, but may not be meant: biased participation,
+/// proximal terms that make steps diverge, and what the columns of data files suggest. Nothing is said of proximal
+/// terms with `[tune]`: most cells are candidates then, and the page has the sentence on those that are selected.
+pub fn cautions(plan: &Plan, prepared: &[Prepared<'_>]) -> Vec<String> {
     let facts = prepared.iter().flat_map(|of| {
         let cell = of.cell;
         of.scenarios.iter().map(move |scenario| CellOnInstance { cell, facts: &*scenario.instance })
     });
     let bias = biased_participation(facts);
-    let proximal = unstable_proximal_terms(prepared.iter().map(|of| of.cell));
+    let proximal = match plan.tuning {
+        Some(_) => None,
+        None => unstable_proximal_terms(prepared.iter().map(|of| of.cell)),
+    };
     bias.into_iter()
         .chain(proximal)
-        .chain(remarks_on_data(prepared.iter().map(|of| of.cell), files))
+        .chain(remarks_on_data(prepared.iter().map(|of| of.cell), &plan.folder()))
         .collect()
 }
 
@@ -123,7 +135,6 @@ pub fn remarks_on_data<'a>(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::plan::Plan;
 
     /// What is said of FedProx with these settings.
     fn caution(settings: &str) -> Option<String> {

@@ -23,6 +23,17 @@ fn the_good_manifest_is_good() {
     Bench::ran(GOOD);
 }
 
+/// A key of which only the last word is written.
+#[test]
+fn a_key_that_lacks_its_first_word() {
+    for word in ["epochs", "epoch"] {
+        let text = without_optimum("", "").replace("local-steps = 2", &format!("{word} = 2"));
+        let said = messages(&text, &[]);
+        assert!(said.contains(&format!("unknown key `{word}`")), "{said}");
+        assert!(said.contains("did you mean `local-epochs`?"), "{said}");
+    }
+}
+
 /// A manifest on records that leaves θ* out, with these tables in addition.
 fn without_optimum(record: &str, more: &str) -> String {
     format!(

@@ -167,7 +167,8 @@ pub fn revived(field: &str) -> &str {
 
 /// The hint "did you mean `x`?" for an unknown name, where x is the allowed name that is closest to it: at most a third
 /// of the letters, or one, differ; or, if there is no such name, one of the two is the beginning of the other but for
-/// at most its last letter. `None` if no allowed name is close in one of these ways.
+/// at most its last letter, or the unknown name is the last word of the allowed one, as `epochs` of `local-epochs`.
+/// `None` if no allowed name is close in one of these ways.
 pub fn nearest(name: &str, allowed: &[&str]) -> Option<String> {
     let distance = |other: &&&str| strsim::damerau_levenshtein(name, other);
     let close = allowed.iter().filter(|other| {
@@ -175,7 +176,11 @@ pub fn nearest(name: &str, allowed: &[&str]) -> Option<String> {
         distance(other) < longer && distance(other) <= (longer / 3).max(1)
     });
     let with_this_beginning = allowed.iter().filter(|other| begin_alike(name, other));
-    let best = close.min_by_key(distance).or_else(|| with_this_beginning.min_by_key(distance))?;
+    let with_this_last_word = allowed.iter().filter(|other| is_last_word(name, other));
+    let best = close
+        .min_by_key(distance)
+        .or_else(|| with_this_beginning.min_by_key(distance))
+        .or_else(|| with_this_last_word.min_by_key(distance))?;
     Some(format!("did you mean `{best}`?"))
 }
 
@@ -184,6 +189,13 @@ pub fn nearest(name: &str, allowed: &[&str]) -> Option<String> {
 fn begin_alike(one: &str, other: &str) -> bool {
     let common = one.chars().zip(other.chars()).take_while(|(a, b)| a == b).count();
     common >= 3 && common + 1 >= one.chars().count().min(other.chars().count())
+}
+
+/// Whether a name of three letters or more is the last of several words of another name, in the singular or the plural.
+fn is_last_word(name: &str, other: &str) -> bool {
+    let singular = name.trim_end_matches('s');
+    let last = other.rsplit_once(['-', '_', ' ']).map(|(_, last)| last.trim_end_matches('s'));
+    singular.chars().count() >= 3 && last == Some(singular)
 }
 
 /// A text as one word of a shell command, always in single quotes.
@@ -245,6 +257,9 @@ mod tests {
             ("out", Some("outcome")),
             ("test_loss", Some("test-loss")),
             ("te", None),
+            ("sizes", Some("step-size")),
+            ("loss", Some("test-loss")),
+            ("ize", None),
             ("momentum", None),
         ] {
             let found = nearest(name, &["step-size", "tune", "outcome", "test-loss", "title"]);

@@ -7,7 +7,14 @@ use super::{Data, TABLE, records};
 fn values_that_are_no_numbers_are_named() {
     let settings = records("features = [\"age\"], clients = 2");
     for (table, message) in [
-        ("age,label\n1,0\n2,inf\n", "line 3: the label is inf, not finite"),
+        (
+            "age,label\n1,0\n2,inf\n",
+            "line 3: the label is inf, not finite; replace it by a number or,",
+        ),
+        (
+            "age,label\n1,0\n-inf,1\n",
+            "line 3, column `age`: -inf is not a finite number; replace it by a number or, if it marks a missing value, by NaN, or remove the record",
+        ),
         (
             "age,label\n\"0,5\",0\n\"1,250\",1\n",
             "line 2 is \"0,5\", not a number; state `decimal = \",\"` if the comma begins the decimals",
@@ -26,6 +33,43 @@ fn values_that_are_no_numbers_are_named() {
         ),
     ] {
         Data::new(&settings, "r.csv", table.as_bytes()).refused(message);
+    }
+}
+
+/// Of a column of numbers that is listed as one of categories most categories have one record, which may be drawn for the
+/// test set. The message names the column, and not its indicators.
+#[test]
+fn indicators_of_one_column_are_named_once() {
+    let text_of = |mark: &str, values: fn(usize) -> String| {
+        let mut text = "part,age,label\n".to_owned();
+        for i in 0..40 {
+            let value = if i == 3 || i == 30 { mark.to_owned() } else { values(i) };
+            text += &format!("{value},{},{}\n", i * 7 % 11, i % 2);
+        }
+        text
+    };
+    let settings =
+        "categorical = [\"part\"], missing = \"drop\", clients = 2, test = 0.5, standardise = true";
+    let number: fn(usize) -> String = |i| format!("0.{}", 10 + i);
+    let word: fn(usize) -> String = |i| format!("w{i}");
+    for (text, message) in [
+        (
+            text_of("-", number),
+            "19 of the 37 indicators of column `part`, which has 38 categories; it holds numbers but for \"-\" in 2 rows, first in line 5: unless they are codes, remove it from `categorical`",
+        ),
+        (
+            text_of("0.99", number),
+            "indicators of column `part`, which has 39 categories; it holds numbers: unless they are codes, remove it from `categorical`",
+        ),
+        (
+            text_of("NA", word),
+            "indicators of column `part`, which has 38 categories; leave it out, or unite rare categories in the file",
+        ),
+    ] {
+        let data = Data::of_records(settings, "r.csv", text.as_bytes());
+        data.refused(message).warns(
+            "features that are the same in all records of the clients cannot be standardised: ",
+        );
     }
 }
 

@@ -218,7 +218,7 @@ pub fn exact_text(text: &str) -> String {
     }
 }
 
-/// The few texts of a column that are no numbers, in a column most of whose values are numbers: a message
+/// The few texts of a column that are no numbers, or marks of missing values, in a column most of whose values are numbers: a message
 /// names them.
 pub struct Exceptions {
     /// The row of the first of these texts.
@@ -233,12 +233,25 @@ impl Exceptions {
     /// The texts that are neither numbers nor marks of missing values; `None` if there are none, or at
     /// least as many as numbers.
     pub fn among_numbers(values: &[String]) -> Option<Self> {
-        let known = values.iter().enumerate().filter(|(_, value)| !is_mark(value));
-        let (numbers, others): (Vec<_>, Vec<_>) =
-            known.partition(|(_, value)| value.parse::<f64>().is_ok());
-        let first = others.first()?.0;
-        let texts = others.iter().map(|(_, value)| *value).collect::<HashSet<_>>().len();
-        (numbers.len() > others.len()).then_some(Self { first, rows: others.len(), texts })
+        Self::few(values, |value| !is_mark(value) && value.parse::<f64>().is_err())
+    }
+
+    /// The marks of missing values among numbers; `None` if there are none, at least as many as numbers, or other texts.
+    pub fn marks_among_numbers(values: &[String]) -> Option<Self> {
+        numbers_and_marks(values)?;
+        Self::few(values, is_mark)
+    }
+
+    /// The values that are exceptions; `None` if there are none, or at least as many as numbers that are no marks.
+    fn few(values: &[String], is_exception: impl Fn(&str) -> bool) -> Option<Self> {
+        let exceptions: Vec<usize> =
+            (0..values.len()).filter(|row| is_exception(&values[*row])).collect();
+        let numbers =
+            values.iter().filter(|value| !is_mark(value) && value.parse::<f64>().is_ok()).count();
+        let texts = exceptions.iter().map(|row| &values[*row]).collect::<HashSet<_>>().len();
+        let first = *exceptions.first()?;
+        let rows = exceptions.len();
+        (numbers > rows).then_some(Self { first, rows, texts })
     }
 
     /// What the column holds, for a message: "numbers but for \"x\" in 2 rows, first in line 7". `values` are the

@@ -26,6 +26,10 @@ struct LargeValue {
     value: f64,
 }
 
+/// What can be done about a value that is infinite.
+const REMEDY_OF_INFINITE: &str =
+    "replace it by a number or, if it marks a missing value, by NaN, or remove the record";
+
 /// Whether a number has no finite square, although it is finite itself.
 fn has_no_square(x: &f64) -> bool {
     x.is_finite() && !(x * x).is_finite()
@@ -53,18 +57,17 @@ impl Dataset {
         let wrong = records.find_value(|x| !(x.is_finite() || fills && x.is_nan()));
         let Some(PlacedValue { row, column, value }) = wrong else { return Ok(()) };
         let place = self.place_of_record(records, row);
-        let message = match records.names.get(column) {
-            Some(name) => format!("{place}, column `{}`: {value} is not finite", sanitised(name)),
-            None => {
-                let remedy = if value.is_nan() {
-                    "; fill it in, or remove the record, or write `missing = \"mean\"` or `\"drop\"`"
-                } else {
-                    ""
-                };
-                format!("{place}, feature {column} from 0: {value} is not a finite number{remedy}")
-            }
+        let feature = match records.names.get(column) {
+            Some(name) => format!("column `{}`", sanitised(name)),
+            None => format!("feature {column} from 0"),
         };
-        Err(self.fault(message))
+        // Missing values of named columns are reported when the columns are read.
+        let remedy = if value.is_nan() {
+            "fill it in, or remove the record, or write `missing = \"mean\"` or `\"drop\"`"
+        } else {
+            REMEDY_OF_INFINITE
+        };
+        Err(self.fault(format!("{place}, {feature}: {value} is not a finite number; {remedy}")))
     }
 
     /// An error unless there are features and records, not too many features, and as many values of every column as
@@ -199,7 +202,9 @@ impl Dataset {
             if let Some(row) = infinite {
                 let place = self.place_of_record(records, row);
                 let value = column.text(row);
-                return Err(self.fault(format!("{place}: the {what} is {value}, not finite")));
+                return Err(self.fault(format!(
+                    "{place}: the {what} is {value}, not finite; {REMEDY_OF_INFINITE}"
+                )));
             }
         }
         Ok(())

@@ -4,7 +4,7 @@
 use super::records::Records;
 use super::settings::{Dataset, MissingValues, Split, TestRecords};
 use crate::problem::arrays::{Contents, Files, sanitised};
-use crate::problem::column::{Column, is_mark, numbers_and_marks, row_indices};
+use crate::problem::column::{Column, Exceptions, is_mark, numbers_and_marks, row_indices};
 use crate::problem::fault::Fault;
 use std::borrow::Cow;
 use std::collections::BTreeSet;
@@ -114,6 +114,19 @@ impl Dataset {
         }
         let read = numbers_and_marks(texts)?;
         Some(Cow::Owned(read.numbers()?.into_owned()))
+    }
+
+    /// What a column holds if that is numbers, or numbers but for some marks of missing values, for a message; else
+    /// `None`.
+    pub(super) fn numbers_in_message(&self, column: &Column) -> Option<String> {
+        match column {
+            Column::Numbers(_) | Column::LongNumbers(_) => Some("numbers".to_owned()),
+            Column::Text(texts) => {
+                let marks = Exceptions::marks_among_numbers(texts)?;
+                Some(marks.describe(texts, |row| self.data_file().place(row, texts.len())))
+            }
+            Column::Unread { .. } => None,
+        }
     }
 
     /// An error if a value of a feature is missing, and the settings do not say what to do then.

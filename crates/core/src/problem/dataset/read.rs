@@ -1,7 +1,7 @@
 //! From a file's contents to records, with every error at its key, column and row.
 
 use super::columns::mark_in_message;
-use super::records::Records;
+use super::records::{CategoryColumn, Records};
 use super::settings::{Dataset, Split, Storage, TestRecords, is_default_label};
 use crate::kernel::SparseRows;
 use crate::problem::arrays::{Array, Column, Contents, FileFormat, Files, no_column, sanitised};
@@ -292,7 +292,11 @@ impl Dataset {
             let begin = chosen.len();
             chosen.extend(self.features_of_column(name, column)?);
             if self.categorical.contains(name) {
-                categories.push(begin..chosen.len());
+                categories.push(CategoryColumn {
+                    name: (*name).clone(),
+                    indicators: begin..chosen.len(),
+                    numbers: self.numbers_in_message(column),
+                });
             }
         }
         self.check_dimension(chosen.len())?;

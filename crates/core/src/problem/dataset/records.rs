@@ -8,6 +8,16 @@ use crate::problem::fault::Fault;
 use crate::words::count;
 use std::ops::Range;
 
+/// A column of categories among the features of records.
+#[derive(Clone)]
+pub(super) struct CategoryColumn {
+    pub(super) name: String,
+    /// The features that are its indicators: one for each category but the first.
+    pub(super) indicators: Range<usize>,
+    /// What it holds if that is numbers, or numbers and marks of missing values, for a message; else `None`.
+    pub(super) numbers: Option<String>,
+}
+
 /// Records of a file: all, or those that clients hold, or the test set. Their features are as the file has them
 /// until `Dataset::prepare_features` makes them ready for use.
 pub struct Records {
@@ -19,8 +29,8 @@ pub struct Records {
     pub(super) features: Vec<f64>,
     /// The features, if they are stored sparse; else `None`.
     pub(super) sparse: Option<SparseRows>,
-    /// For each column of categories the features that are its indicators.
-    pub(super) categories: Vec<Range<usize>>,
+    /// The columns of categories.
+    pub(super) categories: Vec<CategoryColumn>,
     /// The label of each record.
     pub(super) labels: Column,
     /// The value of each record in the column that names its client, if records are split by a column.

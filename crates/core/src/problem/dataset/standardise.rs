@@ -1,6 +1,6 @@
 //! Features that are shifted and scaled to mean 0 and variance 1.
 
-use super::records::Records;
+use super::records::{CategoryColumn, Records};
 use super::settings::{Dataset, TestRecords};
 use crate::problem::arrays::sanitised;
 use crate::problem::fault::Fault;
@@ -45,6 +45,23 @@ impl Dataset {
 
     /// The fault that these features, given by their numbers, are the same in all records of the clients.
     fn constant_features(&self, features: &[usize], records: &Records) -> Fault {
+        const WHAT: &str =
+            "features that are the same in all records of the clients cannot be standardised";
+        if let Some(column) = records.column_of_indicators(features) {
+            let name = sanitised(&column.name);
+            let indicators = column.indicators.len();
+            let remedy = match &column.numbers {
+                Some(numbers) => format!(
+                    "it holds {numbers}: unless they are codes, remove it from `categorical`"
+                ),
+                None => "leave it out, or unite rare categories in the file".to_owned(),
+            };
+            return self.fault(format!(
+                "{WHAT}: {} of the {indicators} indicators of column `{name}`, which has {} categories; {remedy}",
+                features.len(),
+                indicators + 1
+            ));
+        }
         let shown: Vec<String> =
             features.iter().take(MOST_NAMED).map(|j| records.feature_in_message(*j)).collect();
         let more = if features.len() > MOST_NAMED { ", …" } else { "" };
@@ -56,9 +73,7 @@ impl Dataset {
         } else {
             ""
         };
-        self.fault(format!(
-            "features that are the same in all records of the clients cannot be standardised; leave them out: {names}{more}{other_remedy}"
-        ))
+        self.fault(format!("{WHAT}; leave them out: {names}{more}{other_remedy}"))
     }
 }
 
@@ -66,6 +81,14 @@ impl Records {
     /// Replaces each value x of feature j by (x − mean)/scale.
     fn shift_and_scale(&mut self, j: usize, mean: f64, scale: f64) {
         self.values_of_feature(j).for_each(|x| *x = (*x - mean) / scale);
+    }
+
+    /// The column of categories of which these features, two or more, are indicators; `None` if there is no such column.
+    fn column_of_indicators(&self, features: &[usize]) -> Option<&CategoryColumn> {
+        let mut columns = self.categories.iter();
+        columns
+            .find(|column| features.iter().all(|j| column.indicators.contains(j)))
+            .filter(|_| features.len() > 1)
     }
 
     /// How a message names feature j: by its name in quotes or, where the file has no names, by its number

@@ -95,11 +95,11 @@ impl Records {
     /// Marks in `kept` the first record, in this order, of each category, also of those that have no indicator: there
     /// all indicators of a column are 0.
     fn keep_categories(&self, order: &[usize], kept: &mut [bool]) {
-        for columns in &self.categories {
+        for column in &self.categories {
             // The first record of each category that has an indicator, and of the one that has none.
             let mut found = BTreeSet::new();
             for &i in order {
-                let indicators = &self.row(i)[columns.clone()];
+                let indicators = &self.row(i)[column.indicators.clone()];
                 let is_missing = indicators.iter().any(|x| x.is_nan());
                 if !is_missing && found.insert(indicators.iter().position(|x| *x == 1.0)) {
                     kept[i] = true;

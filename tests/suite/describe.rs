@@ -474,7 +474,21 @@ fn what_no_problem_takes_is_described_with_the_reason() {
             "",
             "--label names a column, but the file has none",
         ),
-        ("none.csv", "a,label\n", &[], "", "there are 0 records of 1 features"),
+        ("none.csv", "a,label\n", &[], "", "there is no record after the header"),
+        (
+            "empty.csv",
+            "e,f,label\n,NA,0\n,NA,1\n",
+            &[],
+            "",
+            "no column but that of the labels, `label`, is a feature: columns without any value, which are left out: `e`, `f`\n",
+        ),
+        (
+            "texts.csv",
+            "e,t,label\n,x,0\n,y,1\n",
+            &[],
+            "",
+            "; write the manifest by hand, with `t` in `features` and `categorical`\n",
+        ),
         ("r.txt", "1 1:2\n1 x\n", &[], "", "\"x\" is not index:value"),
     ] {
         bench.write(file, text);

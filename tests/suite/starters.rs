@@ -123,13 +123,21 @@ fn incomplete_arrays() -> Vec<Case> {
             file: "r.svm",
             bytes: svm.into_bytes(),
             options: &["--tune"],
-            lines: &["# missing values: 3 in feature 0", "missing = \"mean\""],
+            lines: &[
+                "# missing values: 3 in feature 0 from 0, first in line 5",
+                "missing = \"mean\"",
+            ],
         },
         Case {
             file: "r.npz",
             bytes: doubles(&dropped),
             options: &[],
-            lines: &["missing = \"drop\"", "test-within = \"classes\""],
+            lines: &[
+                "# missing values: 4 in feature 0 from 0, first in row 2, \
+                 2 in the labels, first in row 4, of 40 records, `missing = \"drop\"` leaves 34",
+                "missing = \"drop\"",
+                "test-within = \"classes\"",
+            ],
         },
     ]
 }

@@ -119,7 +119,7 @@ fn values_beyond_double_precision_are_named() {
         bench.write("r.svm", &text);
         bench.run(&["data", "r.svm"]).expect(0).out
     };
-    let line = "# values whose squares are beyond double precision: 1 in feature 0, first 1.797e308 in line 13; \
+    let line = "# values whose squares are beyond double precision: 1 in feature 0 from 0, first 1.797e308 in line 13; \
                 if they mark missing values, write them as NaN";
     assert!(described.lines().any(|have| have == line), "{described}");
     assert!(!described.contains("dependent"), "{described}");
@@ -157,7 +157,7 @@ fn infinite_values_are_not_called_missing() {
     let bench = Bench::new();
     for (file, text, found) in [
         ("r.csv", "a,b,label\n1,2,0\ninf,3,1\n2,5,0\n3,1,1\n", "1 in `a`, first inf in line 3"),
-        ("r.svm", "0 1:1 2:-inf\n1 1:2 2:3\n", "1 in feature 1, first -inf in line 1"),
+        ("r.svm", "0 1:1 2:-inf\n1 1:2 2:3\n", "1 in feature 1 from 0, first -inf in line 1"),
         ("y.csv", "a,label\n1,0.5\n2,inf\n4,1.5\n", "1 in the labels, first inf in line 3"),
     ] {
         bench.write(file, text);

@@ -88,6 +88,10 @@ fn ways() -> Vec<Written> {
         ),
         way("r.csv", table(",", quoted), &["decimal = \",\""]),
         way("r.csv", table(",", grouped), &["thousands = \",\""]),
+        // Excel's first line, which names the separator.
+        way("r.csv", format!("sep=;\r\n{}", table(";", as_it_is)), &["separator = \";\""]),
+        way("r.csv", format!("sep=,\n{}", table(",", as_it_is)), &[]),
+        way("r.txt", format!("sep=^\n{}", table("^", as_it_is)), &["separator = \"^\""]),
         Written { name: "r.csv.gz", bytes: compressed(&table(",", as_it_is)), keys: &[] },
         Written {
             name: "R.TSV.GZ",
@@ -132,9 +136,38 @@ fn a_file_without_a_header_is_read_when_asked() {
     assert_eq!(data.final_errors(), expected);
     Data::of_records("clients = 2", "r.csv", without.as_bytes())
         .refused("line 1 holds numbers and no names; add a header line, or write `header = false`");
+    // There is no manifest yet that could have the key.
+    for command in [&["data", "r.csv"][..], &["init", "r.csv"]] {
+        let output = data.bench.run(command).expect(2);
+        assert_eq!(
+            output.err,
+            "error: r.csv: line 1 holds numbers and no names; add a header line, or state `--no-header`\n"
+        );
+    }
     let printed = data.bench.run(&["data", "r.csv", "--no-header"]).expect(0).out;
     for line in ["# 40 records of 2 features", "header = false", "label = \"c3\""] {
         assert!(printed.lines().any(|have| have == line), "{line}\n{printed}");
+    }
+}
+
+/// Messages about a file whose first line names the separator name the line as an editor counts it, or else the row.
+#[test]
+fn lines_are_counted_with_the_one_that_names_the_separator() {
+    let text = format!("sep=;\n{}", table(";", as_it_is));
+    let settings = "clients = 2, separator = \";\"";
+    Data::of_records("clients = 2", "r.csv", text.as_bytes())
+        .refused("it seems to be written in another way: state `separator = \";\"`");
+    let short = format!("{text}7\n");
+    Data::of_records(settings, "r.csv", short.as_bytes())
+        .refused("r.csv: line 43: it has 1 value, but there are 3 columns");
+    let infinite = format!("{text}7;inf;1\n");
+    Data::of_records(settings, "r.csv", infinite.as_bytes())
+        .refused("r.csv: row 40, column `part`: inf is not a finite number");
+    let alone = Data::of_records(settings, "r.csv", b"sep=;\nage;label\n");
+    for file in ["r.csv", "header.csv"] {
+        alone.bench.write("header.csv", "age,label\n");
+        let said = alone.bench.run(&["data", file]).expect(2).err;
+        assert_eq!(said, format!("error: {file}: there is no record after the header\n"));
     }
 }
 
@@ -211,6 +244,59 @@ fn clients_are_what_their_name_or_the_user_says() {
     ] {
         bench.run(&["data", "r.csv", "--clients", wish]).expect(2).warns(message);
     }
+}
+
+/// A column whose name says that it holds clients is neither a feature, if its values have too few records for clients,
+/// nor by default the label. Its name says no such thing if it is about something that clients have.
+#[test]
+fn columns_of_clients_are_neither_features_nor_labels() {
+    let bench = Bench::new();
+    let mut text = "firm,bank balance,age,label,site\n".to_owned();
+    for (i, [age, _, _]) in records().iter().enumerate() {
+        text += &format!("{},{},{age},{},s{}\n", i / 2, i * 7 % 40, i % 2, i / 3);
+    }
+    bench.write("r.csv", &text);
+    let why = "# columns of clients, as their names say, which are left out since a value has fewer than 5 records on average: ";
+    for (arguments, lines) in [
+        (
+            &[][..],
+            &[
+                &format!("{why}`firm`, `site`; `--clients COLUMN` takes one nevertheless"),
+                "features = [\"bank balance\", \"age\"]",
+                "split = \"iid\"",
+            ][..],
+        ),
+        (
+            &["--clients", "firm"],
+            &[
+                &format!("{why}`site`; `--clients site` takes it nevertheless"),
+                "features = [\"bank balance\", \"age\"]",
+                "split = { column = \"firm\" }",
+            ],
+        ),
+    ] {
+        let printed = bench.run(&[&["data", "r.csv"], arguments].concat()).expect(0).out;
+        for line in lines {
+            assert!(printed.lines().any(|have| have == *line), "{line}\n{printed}");
+        }
+        bench.write("start.toml", printed);
+        bench.run(&["check", "start.toml"]).expect(0);
+    }
+    // Of the columns that remain the last is the label: a text, or what a client has or answers.
+    for (header, label) in [
+        ("firm,b,age,kind,site", "kind"),
+        ("b,firm,age,kind,store_sales", "store_sales"),
+        ("b,firm,age,went to hospital,site", "went to hospital"),
+    ] {
+        bench.write("r.csv", text.replacen("firm,bank balance,age,label,site", header, 1));
+        let printed = bench.run(&["data", "r.csv", "--clients", "4"]);
+        let all = printed.out + &printed.err;
+        assert!(all.contains(&format!("labels (column `{label}`)")), "{header}\n{all}");
+    }
+    bench.write("r.csv", "age,site\n1,a\n2,b\n");
+    let refused = bench.run(&["data", "r.csv"]).expect(2);
+    refused
+        .warns("r.csv: no column but that of the labels, `age`, is a feature: columns of clients,");
 }
 
 /// A client of few records could be in the test set as a whole: it is drawn within the clients.

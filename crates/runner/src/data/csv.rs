@@ -4,7 +4,7 @@ pub mod dialect;
 
 use super::ContentError;
 use csv::{Position, StringRecord};
-use dialect::{detected, plain_number, separable};
+use dialect::{detected, line_of_record, plain_number, separable};
 use exactfed_core::problem::arrays::{Column, Contents, CsvDialect};
 use exactfed_core::problem::column::{exact_text, is_long, is_mark, number};
 use exactfed_core::words::count;
@@ -43,7 +43,7 @@ fn read_as(bytes: &[u8], dialect: CsvDialect) -> Result<Contents, ContentError> 
     let mut columns = survey_columns(bytes, dialect)?;
     let mut reader = reader(bytes, dialect);
     for record in reader.records() {
-        let record = record.map_err(|e| content_error(&e))?;
+        let record = record.map_err(|e| content_error(&e, bytes, dialect))?;
         for ((_, column), value) in columns.iter_mut().zip(&record) {
             match column {
                 Column::Numbers(all) => all.push(number(&number_text(value, dialect))),
@@ -87,14 +87,15 @@ fn survey_columns(
     dialect: CsvDialect,
 ) -> Result<Vec<(String, Column)>, ContentError> {
     let mut reader = reader(bytes, dialect);
-    let mut heads = reader.headers().map_err(|e| content_error(&e))?.clone();
+    let mut heads = reader.headers().map_err(|e| content_error(&e, bytes, dialect))?.clone();
+    let header_line = line_of_record(bytes, 0, dialect.comment);
     if heads.is_empty() {
         return Err(ContentError::Invalid("there is no line but comments and empty ones".into()));
     }
     if heads.len() > MOST_COLUMNS {
         let n = heads.len();
         return Err(ContentError::Line {
-            line: 1,
+            line: header_line,
             message: format!("there are {n} columns; at most {MOST_COLUMNS} are allowed"),
         });
     }
@@ -103,13 +104,14 @@ fn survey_columns(
     }
     let mut found = vec![ColumnSurvey::default(); heads.len()];
     let mut record = StringRecord::new();
-    while reader.read_record(&mut record).map_err(|e| content_error(&e))? {
+    while reader.read_record(&mut record).map_err(|e| content_error(&e, bytes, dialect))? {
         for ((column, value), head) in found.iter_mut().zip(&record).zip(&heads) {
             column.add_value(value, plain_number(value, dialect).as_deref(), head);
         }
     }
     if !dialect.is_without_header {
-        check_names(&heads, &found, dialect)?;
+        check_names(&heads, &found, dialect)
+            .map_err(|held| ContentError::NoHeader { line: header_line, held })?;
     }
     let columns = found.iter().map(ColumnSurvey::empty);
     Ok(distinct_names(&heads).into_iter().zip(columns).collect())
@@ -171,7 +173,7 @@ impl ColumnSurvey {
     }
 }
 
-/// An error if the first line seems to be a record: some of its fields are numbers, and each of the others is a mark of
+/// An error if the header seems to be a record, which says what it holds, "numbers" or "values": some of its fields are numbers, and each of the others is a mark of
 /// a missing value or occurs as a text in its own column. So numbers such as years may be names if another field is
 /// neither. They may not if one of them is written as no name is, with decimals, leading zeros or signs between
 /// thousands, and no text is above numbers. Also allowed is what pandas writes for columns without names: an empty
@@ -180,7 +182,7 @@ fn check_names(
     heads: &StringRecord,
     found: &[ColumnSurvey],
     dialect: CsvDialect,
-) -> Result<(), ContentError> {
+) -> Result<(), &'static str> {
     let is_value = |name: &str| is_number(name, dialect) || is_mark(name);
     let are_values = heads
         .iter()
@@ -201,10 +203,7 @@ fn check_names(
         return Ok(());
     }
     let all_numbers = heads.iter().all(is_value);
-    let what = if all_numbers { "numbers" } else { "values" };
-    Err(ContentError::Invalid(format!(
-        "line 1 holds {what} and no names; add a header line, or write `header = false`"
-    )))
+    Err(if all_numbers { "numbers" } else { "values" })
 }
 
 /// Whether a field is written as a number.
@@ -220,19 +219,24 @@ fn may_be_name(number: &str) -> bool {
     is_word || is_whole && (number == "0" || !number.starts_with('0'))
 }
 
-/// What is wrong with a line, in our words, from the error of the reader.
-fn content_error(e: &csv::Error) -> ContentError {
-    let line = e.position().map_or(1, Position::line);
+/// What is wrong with a line of the text, in our words, from the error of the reader.
+fn content_error(e: &csv::Error, text: &[u8], dialect: CsvDialect) -> ContentError {
+    let place = e.position().map_or(0, Position::byte);
+    // A place in a text that is in memory.
+    let line = line_of_record(text, place as usize, dialect.comment);
     let message = match e.kind() {
         csv::ErrorKind::UnequalLengths { expected_len, len, .. } => {
             let values = count(*len as usize, "value");
             let columns = count(*expected_len as usize, "column");
             // The first record after the header disagrees with it, which is as likely to be wrong.
             let is_first = e.position().is_some_and(|position| position.record() == 1);
-            let remedy = if is_first {
-                "; line 1 must have a name for each column: complete it, or remove it if it has none"
+            let remedy = if is_first && !dialect.is_without_header {
+                let header = line_of_record(text, 0, dialect.comment);
+                format!(
+                    "; line {header} must have a name for each column: complete it, or remove it if it has none"
+                )
             } else {
-                ""
+                String::new()
             };
             format!("it has {values}, but there are {columns}{remedy}")
         }
@@ -290,6 +294,33 @@ mod tests {
             "a,b,yes\na,b,yes\n",
         ] {
             assert!(read(text.as_bytes()).is_ok(), "{text}");
+        }
+    }
+
+    /// Lines are counted as an editor does, with those that are no records.
+    #[test]
+    fn lines_that_are_no_records_are_counted() {
+        let tabs = CsvDialect { separator: Some('\t'), ..CsvDialect::default() };
+        let semicolons = CsvDialect { separator: Some(';'), ..tabs };
+        let notes = CsvDialect { comment: Some('#'), ..semicolons };
+        for (text, dialect, message) in [
+            ("sep=;\n1;2\n3;4\n", semicolons, "line 2 holds numbers and no names; "),
+            ("sep=;\r\na;b\r\n1;2\r\n3\r\n", semicolons, "line 4: it has 1 value, but"),
+            (
+                "sep=;\n\na;b\n1;2;3\n1;2;4\n",
+                semicolons,
+                "line 4: it has 3 values, but there are 2",
+            ),
+            (
+                "sep=;\n\na;b\n1;2;3\n1;2;4\n",
+                semicolons,
+                "; line 3 must have a name for each column",
+            ),
+            ("\u{feff}# x\na;b\n1;2\n\n# y\n3\n", notes, "line 6: it has 1 value, but"),
+            ("a\tb\nc\td\n\tclass\n1\t2\n3\n", tabs, "line 5: it has 1 value, but"),
+        ] {
+            let said = super::read(text.as_bytes(), dialect).unwrap_err().to_string();
+            assert!(said.contains(message), "{text:?}: {said}");
         }
     }
 

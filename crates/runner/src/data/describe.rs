@@ -11,7 +11,7 @@ mod table;
 mod values;
 
 use super::{DataError, TableReader};
-use arrays::{TestArray, records_of_arrays, take_records};
+use arrays::{RecordPlaces, TestArray, records_of_arrays, take_records};
 pub use clients::ClientWish;
 use clients::{RecordClients, clients_of_arrays};
 pub use error::{DescribeError, RecordsError, StarterError};
@@ -24,6 +24,7 @@ use starter::Starter;
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::path::Path;
+use table::holds_clients;
 
 /// The most features of a Gram matrix whose condition number is computed.
 const MOST_FEATURES: usize = 500;
@@ -126,7 +127,8 @@ pub fn describe(
             let none = BTreeMap::new();
             let clients = clients_of_arrays(&none, labels.len(), wanted)?;
             let features = FeatureRows::Sparse(Cow::Borrowed(features));
-            records_of_arrays(features, Column::Numbers(labels.clone()), clients, &none)?
+            let places = RecordPlaces { file, test: None };
+            records_of_arrays(features, Column::Numbers(labels.clone()), clients, &none, places)?
         }
         Contents::SparseArrays { features, others } => {
             let Some(y) = others.get("y").filter(|y| y.shape.len() == 1) else {
@@ -135,27 +137,30 @@ pub fn describe(
             let features = FeatureRows::Sparse(Cow::Borrowed(features));
             let labels = y.column().map_err(|error| RecordsError::array("y", error))?;
             let clients = clients_of_arrays(others, labels.len(), wanted)?;
-            records_of_arrays(features, labels, clients, others)?
+            records_of_arrays(features, labels, clients, others, RecordPlaces { file, test: None })?
         }
         Contents::Arrays(arrays) => match TestArray::of(arrays) {
             // What the manifest says of features must hold for the records that clients get.
             Some(test) => {
                 train = take_records(arrays, &test.others);
-                test.before(dense_records(&train, wanted)?)
+                let places = RecordPlaces { file, test: Some(&test) };
+                test.before(dense_records(&train, wanted, places)?)
             }
-            None => dense_records(arrays, wanted)?,
+            None => dense_records(arrays, wanted, RecordPlaces { file, test: None })?,
         },
     };
     records.description(file, wishes.tune)
 }
 
-/// The records whose features are the array `x` and whose labels are the array `y`, with clients as the user wishes.
+/// The records whose features are the array `x` and whose labels are the array `y`, with clients as the user wishes;
+/// `places` says where they are in the file.
 ///
 /// # Errors
 /// If one of these is missing, or is no such array.
 fn dense_records<'a>(
     arrays: &'a BTreeMap<String, Array>,
     wanted: Option<ClientWish<'_>>,
+    places: RecordPlaces<'_>,
 ) -> Result<FileRecords<'a>, RecordsError> {
     let axes = ["x", "y"].map(|name| arrays.get(name).map(|array| array.shape.len()));
     let [Some(2), Some(1)] = axes else {
@@ -168,7 +173,7 @@ fn dense_records<'a>(
     let features = FeatureRows::Dense { size, numbers: Cow::Borrowed(numbers) };
     let labels = y.column().map_err(|error| RecordsError::array("y", error))?;
     let clients = clients_of_arrays(arrays, labels.len(), wanted)?;
-    records_of_arrays(features, labels, clients, arrays)
+    records_of_arrays(features, labels, clients, arrays, places)
 }
 
 /// The names and shapes of the first arrays, for a message.
@@ -190,7 +195,7 @@ fn shapes(arrays: &BTreeMap<String, Array>) -> String {
 pub fn columns(
     path: &str,
     tables: Option<TableReader>,
-) -> Result<Option<(String, String)>, DataError> {
+) -> Result<Option<(String, String)>, DescribeError> {
     let bytes = super::bytes_of(Path::new(path))?;
     let (_, contents) = seen(path, bytes, CsvDialect::default(), tables)?;
     let Contents::Table(columns) = contents else {
@@ -283,13 +288,20 @@ fn known_rows(columns: &[&Column]) -> Vec<usize> {
     (0..columns[0].len()).filter(|row| !missing.iter().any(|column| column[*row])).collect()
 }
 
-/// The place of the column that is taken to be the labels: one with a usual name, or else the last that is read;
-/// `None` without such columns.
+/// The place of the column that is taken to be the labels: one with a usual name, or else the last that is read, and that
+/// holds no clients as its name says if there is such a one; `None` without columns that are read.
 fn label_place(columns: &[(String, Column)]) -> Option<usize> {
     let usual = LABELS
         .iter()
         .find_map(|wanted| columns.iter().position(|(name, _)| name.eq_ignore_ascii_case(wanted)));
-    usual.or(columns.iter().rposition(|(_, column)| !matches!(column, Column::Unread { .. })))
+    let is_read = |column: &Column| !matches!(column, Column::Unread { .. });
+    usual
+        .or_else(|| {
+            columns
+                .iter()
+                .rposition(|(name, column)| is_read(column) && !holds_clients(name, column))
+        })
+        .or_else(|| columns.iter().rposition(|(_, column)| is_read(column)))
 }
 
 impl FileRecords<'_> {
@@ -299,9 +311,6 @@ impl FileRecords<'_> {
     /// If there are no records or no features, or another number of labels than of records.
     fn description(&self, file: &DataFile, tune: bool) -> Result<Description, RecordsError> {
         let (n, d) = self.features.size();
-        if d == 0 && n > 0 && !self.table.lines.is_empty() {
-            return Err(RecordsError::NoFeatures(self.table.lines.join("; ")));
-        }
         if n == 0 || d == 0 || self.labels.len() != n {
             let labels = self.labels.len();
             return Err(RecordsError::Incomplete { n, d, labels });
@@ -317,7 +326,7 @@ impl FileRecords<'_> {
         let share = 100.0 * each / d as f64;
         let digits = if share < 1.0 { 3 } else { 1 };
         lines.push(format!("non-zeros: {share:.digits$} %, {each:.1} in a record"));
-        let lacking = self.missing();
+        let lacking = self.missing(file);
         let infinite = self.infinite(file);
         lines.extend(self.value_lines(file, &lacking, &infinite));
         if !constant.is_empty() {

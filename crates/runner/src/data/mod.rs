@@ -141,6 +141,14 @@ pub enum ContentError {
     /// scipy wrote a sparse matrix whose indices are not sorted.
     #[error("{0}; scipy's sum_duplicates() sorts the indices of each row and adds equal ones up")]
     UnsortedScipyRows(SparseRowsError),
+    /// The header of a CSV file seems to be a record.
+    #[error("line {line} holds {held} and no names; add a header line, or write `header = false`")]
+    NoHeader {
+        /// The number of the line, from 1.
+        line: u64,
+        /// What the line holds: "numbers" or "values".
+        held: &'static str,
+    },
     /// A CSV file seems to be written in another way than the keys of the dataset say.
     #[error("it seems to be written in another way: state {}", stated(keys))]
     OtherDialect {

@@ -70,20 +70,24 @@ fn are_digits(text: &str) -> bool {
 
 /// The text of a file as the reader of records takes it, to which every blank is a separator, and which wants a name for
 /// each column and nothing but records behind the names: where blanks separate values, with a single one between two
-/// values; without the two lines in which Orange describes the columns; and with an empty name before the others where
-/// the names of the rows have none, as R writes tables.
+/// values; with empty lines in the place of a first line that names the separator, and of the two lines in which Orange
+/// describes the columns; and with an empty name before the others where the names of the rows have none, as R writes
+/// tables. Its lines have the numbers that they have in the file.
 pub fn separable(bytes: &[u8], dialect: CsvDialect) -> Cow<'_, [u8]> {
-    let text = match dialect.separator {
-        Some(' ') => Cow::Owned(with_single_blanks(bytes, dialect.comment)),
-        _ => Cow::Borrowed(bytes),
-    };
-    if let Some(lines) = lines_of_orange(&text, dialect) {
-        return Cow::Owned([&text[..lines.start], &text[lines.end..]].concat());
-    }
     let separator = dialect.separator.unwrap_or(',');
+    let mut text = Cow::Borrowed(bytes);
+    if let Some(line) = separator_line(bytes).filter(|line| line.separator == separator) {
+        text = Cow::Owned(with_empty_lines(bytes, line.place));
+    }
+    if separator == ' ' {
+        text = Cow::Owned(with_single_blanks(&text, dialect.comment));
+    }
+    if let Some(lines) = lines_of_orange(&text, dialect) {
+        return Cow::Owned(with_empty_lines(&text, lines));
+    }
     match u8::try_from(separator) {
         Ok(separator) if lacks_name_of_rows(&text, dialect) => {
-            let place = header_place(&text, dialect.comment);
+            let place = record_place(&text, 0, dialect.comment);
             let name = [b'"', b'"', separator];
             Cow::Owned([&text[..place], &name, &text[place..]].concat())
         }
@@ -134,18 +138,56 @@ fn lines_of_orange(text: &[u8], dialect: CsvDialect) -> Option<Range<usize>> {
     (has_both && are_types && are_roles).then_some(begin as usize..end as usize)
 }
 
-/// The place in a text at which its header begins: after the mark of the byte order, empty lines and comments.
-fn header_place(text: &[u8], comment: Option<char>) -> usize {
-    let mut place = if text.starts_with(BYTE_ORDER_MARK) { BYTE_ORDER_MARK.len() } else { 0 };
+/// The first line of a file, if it does nothing but name the separator, as Excel reads and writes it: `sep=;`, which may
+/// be in quotes.
+struct SeparatorLine {
+    separator: char,
+    /// Where in the file it is, without the line end.
+    place: Range<usize>,
+}
+
+/// The first line of a file, if it names the separator and another line follows.
+fn separator_line(text: &[u8]) -> Option<SeparatorLine> {
+    let begin = if text.starts_with(BYTE_ORDER_MARK) { BYTE_ORDER_MARK.len() } else { 0 };
+    let end = begin + text[begin..].iter().position(ends_line)?;
+    let line = &text[begin..end];
+    let in_quotes = line.strip_prefix(b"\"").and_then(|line| line.strip_suffix(b"\""));
+    let (key, value) = in_quotes.unwrap_or(line).split_at_checked(b"sep=".len())?;
+    let [separator] = *value else { return None };
+    let is_sign = separator.is_ascii_punctuation() && separator != b'"';
+    let may_separate = is_sign || separator == b'\t' || separator == b' ';
+    (key.eq_ignore_ascii_case(b"sep=") && may_separate)
+        .then(|| SeparatorLine { separator: char::from(separator), place: begin..end })
+}
+
+/// The text with empty lines in the place of these, so that the lines behind them keep their numbers.
+fn with_empty_lines(text: &[u8], lines: Range<usize>) -> Vec<u8> {
+    let ends: Vec<u8> = text[lines.clone()].iter().copied().filter(ends_line).collect();
+    [&text[..lines.start], &ends, &text[lines.end..]].concat()
+}
+
+fn ends_line(byte: &u8) -> bool {
+    matches!(*byte, b'\n' | b'\r')
+}
+
+/// The number of the line, from 1, in which the first record at or behind this place of a text begins, which may be the
+/// header. The reader itself gives the line behind the record before, where a comment or an empty line may be.
+pub fn line_of_record(text: &[u8], place: usize, comment: Option<char>) -> u64 {
+    let place = record_place(text, place, comment);
+    1 + text[..place].iter().filter(|byte| **byte == b'\n').count() as u64
+}
+
+/// The place in a text at which the first record at or behind `place` begins, which is the beginning of a line: after
+/// the mark of the byte order, empty lines and comments.
+fn record_place(text: &[u8], place: usize, comment: Option<char>) -> usize {
+    let begins_with_mark = place == 0 && text.starts_with(BYTE_ORDER_MARK);
+    let mut place = if begins_with_mark { BYTE_ORDER_MARK.len() } else { place.min(text.len()) };
     loop {
-        let rest = &text[place..];
-        let blank = rest.iter().take_while(|byte| byte.is_ascii_whitespace()).count();
-        place += blank;
+        place += text[place..].iter().take_while(|byte| ends_line(byte)).count();
         let is_comment = comment.zip(text.get(place)).is_some_and(|(c, b)| c == char::from(*b));
         if !is_comment {
             return place;
         }
-        let ends_line = |byte: &u8| matches!(*byte, b'\n' | b'\r');
         place += text[place..].iter().position(ends_line).unwrap_or(text.len() - place);
     }
 }
@@ -173,12 +215,11 @@ fn with_single_blanks(bytes: &[u8], comment: Option<char>) -> Vec<u8> {
     let mut place = LinePart::LineBegin;
     for &byte in bytes {
         let is_blank = byte == b' ' || byte == b'\t';
-        let ends_line = byte == b'\n' || byte == b'\r';
         let begins_comment = comment.is_some_and(|sign| char::from(byte) == sign);
         place = match place {
             LinePart::Quotes if byte == b'"' => LinePart::Value,
             LinePart::Quotes => LinePart::Quotes,
-            _ if ends_line => LinePart::LineBegin,
+            _ if ends_line(&byte) => LinePart::LineBegin,
             LinePart::Comment => LinePart::Comment,
             LinePart::LineBegin if is_blank => continue,
             LinePart::LineBegin if begins_comment => LinePart::Comment,
@@ -210,11 +251,13 @@ fn separator_after(place: LinePart) -> Option<u8> {
 /// divides the lines into equally many values, two or more, it is `stated`.
 pub fn detected(bytes: &[u8], stated: CsvDialect) -> CsvDialect {
     let sample = first_lines(bytes);
-    let is_comment = sample.trim_ascii_start().starts_with(b"#");
+    let named = separator_line(sample);
+    let table = named.as_ref().map_or(sample, |line| &sample[line.place.end..]);
+    let is_comment = table.trim_ascii_start().starts_with(b"#");
     let comment = stated.comment.or(is_comment.then_some('#'));
     let mut tried = SEPARATORS.to_vec();
-    // What is stated, or goes with the name of the file, comes first.
-    if let Some(own) = stated.separator {
+    // What the file says comes first, and then what is stated or goes with the name of the file.
+    for own in [stated.separator, named.map(|line| line.separator)].into_iter().flatten() {
         tried.retain(|separator| *separator != own);
         tried.insert(0, own);
     }
@@ -380,8 +423,8 @@ mod tests {
     fn lines_in_which_orange_describes_columns_are_no_records() {
         let tabs = CsvDialect { separator: Some('\t'), ..CsvDialect::default() };
         for (text, read) in [
-            ("a\tkind\nc\td\n\tclass\n1\tx\n", "a\tkind\n1\tx\n"),
-            ("\u{feff}a\tb\r\ncontinuous\tx y\r\n\tmeta\r\n1\tx", "\u{feff}a\tb\r\n1\tx"),
+            ("a\tkind\nc\td\n\tclass\n1\tx\n", "a\tkind\n\n\n1\tx\n"),
+            ("\u{feff}a\tb\r\ncontinuous\tx y\r\n\tmeta\r\n1\tx", "\u{feff}a\tb\r\n\r\n\r\n1\tx"),
             // Records, of which the second is none of Orange's.
             ("a\tkind\n1\tc\n\td\n2\tclass\n", "a\tkind\n1\tc\n\td\n2\tclass\n"),
             ("a\tkind\nc\td\n", "a\tkind\nc\td\n"),
@@ -393,6 +436,28 @@ mod tests {
         let without = CsvDialect { is_without_header: true, ..tabs };
         let text = b"a\tkind\nc\td\n\tclass\n";
         assert_eq!(&*separable(text, without), text);
+    }
+
+    #[test]
+    fn a_first_line_may_name_the_separator() {
+        says("sep=;\na;b\n1;2\n", "separator = \";\"");
+        says("\u{feff}SEP=\t\r\na\tb\r\n1\t2\r\n", "separator = \"\\t\"");
+        says("\"sep=;\"\na;b\n1,5;2,5\n", "separator = \";\", decimal = \",\"");
+        // A separator that is not usual, and one that others could be taken for.
+        says("sep=^\na^b\n1^2\n", "separator = \"^\"");
+        says("sep=;\na,x;b,y\n1;2\n", "separator = \";\"");
+        says("sep=,\n# a;b\na,b\n1,2\n", "separator = \",\", comment = \"#\"");
+        // It is none of the separator of the file, or names none.
+        says("sep=;\na,b\n1,2\n", "");
+        says("sep=x\n1;2\n", "");
+        let read = |text: &str, separator| {
+            let dialect = CsvDialect { separator: Some(separator), ..CsvDialect::default() };
+            String::from_utf8(separable(text.as_bytes(), dialect).into_owned()).unwrap()
+        };
+        assert_eq!(read("\u{feff}sep=;\r\na;b\r\n", ';'), "\u{feff}\r\na;b\r\n");
+        assert_eq!(read("sep=;\nx;y\na;5;6\n", ';'), "\n\"\";x;y\na;5;6\n");
+        assert_eq!(read("sep= \na  b\n", ' '), "\na b\n");
+        assert_eq!(read("sep=;\na;b\n", ','), "sep=;\na;b\n");
     }
 
     #[test]

@@ -4,12 +4,13 @@ use super::clients::RecordClients;
 use super::features::{FeatureRows, FoundValues};
 use super::{FileRecords, RecordsError, Remedy, TableNotes, is_classes, value_counts};
 use crate::data::npz::train_test::TEST;
-use exactfed_core::problem::arrays::{Array, Column};
+use exactfed_core::problem::arrays::{Array, Column, DataFile};
 use exactfed_core::words::count;
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-/// The records with these features, labels and clients; `arrays` has the one that names the clients, if there is one.
+/// The records with these features, labels and clients; `arrays` has the one that names the clients, if there is one, and
+/// `places` says where the records are in the file.
 /// Missing values are filled in with means or, if a label or a client is missing, all records that lack a value are left
 /// out, as the manifest to start from does it. If that would leave no record, all are there with their missing values.
 ///
@@ -20,6 +21,7 @@ pub fn records_of_arrays<'a>(
     labels: Column,
     clients: RecordClients,
     arrays: &BTreeMap<String, Array>,
+    places: RecordPlaces<'_>,
 ) -> Result<FileRecords<'a>, RecordsError> {
     let group = column_of_clients(&clients, arrays)?;
     let n = labels.len();
@@ -43,7 +45,7 @@ pub fn records_of_arrays<'a>(
     if whole.features.size().0 != n || !(lacks_label || lacks_client || lacks_features) {
         return Ok(whole);
     }
-    let mut missing = missing_phrases(&whole.features, &lacking_label, &lacking_client);
+    let mut missing = missing_phrases(&whole.features, &lacking_label, &lacking_client, places);
     if !lacks_label && !lacks_client {
         let remedy = Some(Remedy::Mean);
         let table = TableNotes { missing, remedy, ..TableNotes::default() };
@@ -90,6 +92,25 @@ fn column_of_clients(
     let RecordClients::Column { name, .. } = clients else { return Ok(None) };
     let column = arrays.get(name).map(Array::column);
     column.transpose().map_err(|error| RecordsError::array(name, error))
+}
+
+/// Where the records of a file without named columns are in it.
+#[derive(Clone, Copy)]
+pub struct RecordPlaces<'a> {
+    pub file: &'a DataFile,
+    /// The array that marks some records of the file as the test set, which are none of these records; `None` if these
+    /// are all.
+    pub test: Option<&'a TestArray>,
+}
+
+impl RecordPlaces<'_> {
+    /// Where in the file the record with this number is, counted from 0 among these records, of which there are `n`.
+    fn place(self, record: usize, n: usize) -> String {
+        match self.test {
+            Some(test) => self.file.place(test.others[record], test.records),
+            None => self.file.place(record, n),
+        }
+    }
 }
 
 /// The array [`TEST`] of an archive of records, which marks some of them as the test set.
@@ -155,22 +176,26 @@ pub fn take_records(arrays: &BTreeMap<String, Array>, rows: &[usize]) -> BTreeMa
 }
 
 /// Where values are missing: a phrase for each feature, for the labels and for the array of the clients, of which
-/// `lacking_label` and `lacking_client` say which records lack one.
+/// `lacking_label` and `lacking_client` say which records lack one. Each says where the first is.
 fn missing_phrases(
     features: &FeatureRows<'_>,
     lacking_label: &[bool],
     lacking_client: &[bool],
+    places: RecordPlaces<'_>,
 ) -> Vec<String> {
+    let n = lacking_label.len();
     let mut phrases = Vec::new();
     for (j, found) in features.find(f64::is_nan).into_iter().enumerate() {
-        if let Some(FoundValues { count, .. }) = found {
-            phrases.push(format!("{count} in feature {j}"));
+        if let Some(FoundValues { count, row, .. }) = found {
+            let place = places.place(row, n);
+            phrases.push(format!("{count} in feature {j} from 0, first in {place}"));
         }
     }
     for (lacking, name) in [(lacking_label, "the labels"), (lacking_client, "the clients")] {
         let number = lacking.iter().filter(|is_missing| **is_missing).count();
-        if number > 0 {
-            phrases.push(format!("{number} in {name}"));
+        if let Some(first) = lacking.iter().position(|is_missing| *is_missing) {
+            let place = places.place(first, n);
+            phrases.push(format!("{number} in {name}, first in {place}"));
         }
     }
     phrases

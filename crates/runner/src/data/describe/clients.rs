@@ -58,12 +58,38 @@ pub enum RecordClients {
 
 /// Whether a word of the name of a column or an array says that it tells which client holds each record.
 pub fn may_be_clients(name: &str) -> bool {
-    let is_boundary = |c: char| !c.is_alphanumeric();
-    name.to_lowercase().split(is_boundary).any(|word| {
-        let word = word.trim_end_matches(|c: char| c.is_ascii_digit());
-        let word = word.strip_suffix("id").unwrap_or(word);
-        CLIENTS.iter().any(|one| word == *one || is_plural(word, one))
-    })
+    name.to_lowercase().split(is_between_words).any(is_word_for_clients)
+}
+
+/// The last words of names of columns that say only that the column identifies what the word before them says.
+const IDENTIFYING_WORDS: [&str; 9] =
+    ["id", "ids", "code", "name", "number", "no", "nr", "num", "index"];
+
+/// Whether the name of a column says that its values are clients, and not something about clients: its last word is one
+/// of clients, apart from words such as "id", as in "site", "home hospital" and "store_id". It is not so in
+/// "store_sales", of which a word [may be one of clients](may_be_clients) too.
+pub fn names_clients(name: &str) -> bool {
+    let lower = name.to_lowercase();
+    let mut words: Vec<&str> = lower.split(is_between_words).collect();
+    while words.len() > 1
+        && words.last().is_some_and(|last| {
+            IDENTIFYING_WORDS.contains(last) || last.bytes().all(|byte| byte.is_ascii_digit())
+        })
+    {
+        words.pop();
+    }
+    words.last().is_some_and(|last| is_word_for_clients(last))
+}
+
+fn is_between_words(c: char) -> bool {
+    !c.is_alphanumeric()
+}
+
+/// Whether a word in lower case is one of [`CLIENTS`].
+fn is_word_for_clients(word: &str) -> bool {
+    let word = word.trim_end_matches(|c: char| c.is_ascii_digit());
+    let word = word.strip_suffix("id").unwrap_or(word);
+    CLIENTS.iter().any(|one| word == *one || is_plural(word, one))
 }
 
 /// The words by which a column of whole numbers is taken to hold identifiers of records or of their groups.
@@ -136,6 +162,18 @@ pub fn clients_of_arrays(
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn names_say_that_a_column_holds_clients() {
+        for name in ["firm", "Sites", "home hospital", "store_id", "UserID", "shop no. 2", "ward_1"]
+        {
+            assert!(names_clients(name) && may_be_clients(name), "{name}");
+        }
+        for name in ["store_sales", "user.score", "bank balance", "id", "name", "", "2", "centred"]
+        {
+            assert!(!names_clients(name), "{name}");
+        }
+    }
 
     #[test]
     fn names_say_that_a_column_holds_identifiers() {

@@ -2,7 +2,7 @@
 
 use super::MOST_CLASSES;
 use super::starter::MOST_DENSE_BYTES;
-use crate::data::DataError;
+use crate::data::{ContentError, DataError};
 use exactfed_core::problem::MOST_DIMENSIONS;
 use exactfed_core::problem::arrays::{NotNumbers, sanitised};
 use thiserror::Error;
@@ -12,7 +12,19 @@ use thiserror::Error;
 pub enum DescribeError {
     /// The file cannot be read.
     #[error(transparent)]
-    Data(#[from] DataError),
+    Data(DataError),
+    /// The header of a CSV file seems to be a record. There is no manifest yet that could say so.
+    #[error(
+        "{path}: line {line} holds {held} and no names; add a header line, or state `--no-header`"
+    )]
+    NoHeader {
+        /// The file.
+        path: String,
+        /// The number of the line, from 1.
+        line: u64,
+        /// What the line holds: "numbers" or "values".
+        held: &'static str,
+    },
     /// What the file holds are no records.
     #[error("{path}: {error}")]
     Records {
@@ -21,6 +33,17 @@ pub enum DescribeError {
         /// What is wrong with the contents.
         error: RecordsError,
     },
+}
+
+impl From<DataError> for DescribeError {
+    fn from(error: DataError) -> Self {
+        match error {
+            DataError::Content { path, error: ContentError::NoHeader { line, held } } => {
+                Self::NoHeader { path, line, held }
+            }
+            other => Self::Data(other),
+        }
+    }
 }
 
 /// Why the contents of a file are no records.
@@ -76,11 +99,20 @@ pub enum RecordsError {
         /// What it holds.
         error: NotNumbers,
     },
+    /// The table has a header alone.
+    #[error("there is no record after the header")]
+    NothingAfterHeader,
+    /// The table has columns without values.
+    #[error("there are no records")]
+    NoRecords,
     /// No column of a table is a feature.
-    #[error(
-        "no column but that of the labels is a feature: {0}; write the manifest by hand, with these in `features` and `categorical`"
-    )]
-    NoFeatures(String),
+    #[error("no column but {used} is a feature{left_out}")]
+    NoFeatures {
+        /// The column of the labels and, if there is one, that of the clients.
+        used: String,
+        /// Which columns are left out and why, and what to do, after a colon; empty if there are none.
+        left_out: String,
+    },
     /// Features or labels are missing.
     #[error(
         "there are {n} records of {d} features and {labels} labels; both and one label each are needed"

@@ -1,15 +1,18 @@
 //! The records of a table: which column is what, and which values are missing.
 
-use super::clients::{ClientWish, RecordClients, may_be_clients, names_identifiers};
+use super::clients::{ClientWish, RecordClients, may_be_clients, names_clients, names_identifiers};
 use super::features::FeatureRows;
 use super::{
     FileRecords, RecordsError, Remedy, TableNotes, Wishes, first_names, known_rows, label_place,
     value_counts,
 };
-use exactfed_core::problem::arrays::{Column, DataFile, no_column, sanitised};
+use exactfed_core::problem::arrays::{Column, DataFile, FileFormat, no_column, sanitised};
 use exactfed_core::problem::column::{Exceptions, row_indices};
-use exactfed_core::words::count;
+use exactfed_core::words::{count, shell_word};
 use std::borrow::Cow;
+
+/// The fewest records for each value on average, if a column is taken to be the clients by its name.
+const FEWEST_OF_CLIENT: usize = 5;
 
 /// A column by its name.
 struct NamedColumn<'a> {
@@ -22,6 +25,9 @@ struct NamedColumn<'a> {
 struct Division<'a> {
     /// The column that says which client holds a record.
     clients: Option<NamedColumn<'a>>,
+    /// The names of columns that are left out because their names say that they are clients, and each value has too few
+    /// records.
+    clients_of_few_records: Vec<&'a str>,
     features: Vec<NamedColumn<'a>>,
     /// Columns that are left out because they number or name the rows, as messages name them.
     indices: Vec<String>,
@@ -45,7 +51,7 @@ struct Division<'a> {
 /// description without a manifest.
 ///
 /// # Errors
-/// If there is no column of these names, or no column at all.
+/// If there is no column of these names, no column at all, no record or no feature.
 pub fn records<'a>(
     file: &DataFile,
     columns: &'a [(String, Column)],
@@ -58,7 +64,18 @@ pub fn records<'a>(
     let clients = wanted_clients(columns, place, wishes.clients)?;
     let labels =
         NamedColumn { name: &columns[place].0, column: columns[place].1.with_marks_read() };
+    if labels.column.is_empty() {
+        let is_csv = file.format() == Some(FileFormat::Csv);
+        return Err(if is_csv {
+            RecordsError::NothingAfterHeader
+        } else {
+            RecordsError::NoRecords
+        });
+    }
     let divided = Division::new(file, columns, place, clients);
+    if divided.features.is_empty() {
+        return Err(divided.no_features(labels.name));
+    }
     let mut table = TableNotes {
         missing: divided.missing(file, &labels),
         remedy: divided.remedy(&labels.column),
@@ -194,9 +211,9 @@ impl<'a> Division<'a> {
     /// Divides the columns other than that of the labels, which is at the place `labels`. Each column is the first of
     /// these that it fits: values that are not read; an index of the rows; a column without values; the one that says
     /// which client holds a record, which is the one that is wanted or else the first whose name says so and that has
-    /// half of its values or more, at least two different ones that are no answers of yes or no, and five records or
-    /// more for each of these on average; identifiers; a feature, if it is of numbers or of two words; a column of
-    /// texts, which is left out.
+    /// half of its values or more, at least two different ones that are no answers of yes or no, and
+    /// [`FEWEST_OF_CLIENT`] records or more for each of these on average; clients of fewer records; identifiers; a
+    /// feature, if it is of numbers or of two words; a column of texts, which is left out.
     fn new(
         file: &DataFile,
         columns: &'a [(String, Column)],
@@ -236,14 +253,18 @@ impl<'a> Division<'a> {
                 divided.empty.push(shown);
                 continue;
             }
+            let values = if may_be_clients(name) { value_counts(&column).len() } else { 0 };
             // A column of which most values are missing names no clients.
             let is_candidate = clients == WantedClients::ByName
                 && divided.clients.is_none()
-                && may_be_clients(name)
+                && (2..=n / FEWEST_OF_CLIENT).contains(&values)
                 && 2 * known >= n;
-            let values = if is_candidate { value_counts(&column).len() } else { 0 };
-            if (2..=n / 5).contains(&values) && !is_answer(&column) {
+            if is_candidate && !is_answer(&column) {
                 divided.clients = Some(NamedColumn { name, column });
+                continue;
+            }
+            if values > n / FEWEST_OF_CLIENT && holds_clients(name, &column) {
+                divided.clients_of_few_records.push(name);
                 continue;
             }
             if names_identifiers(name) && holds_whole_numbers(&column) {
@@ -327,7 +348,32 @@ impl<'a> Division<'a> {
             &self.unread,
             &self.exceptions,
         ];
-        shown.into_iter().any(|names| !names.is_empty()) || !self.numbers_of_records().is_empty()
+        shown.into_iter().any(|names| !names.is_empty())
+            || !self.clients_of_few_records.is_empty()
+            || !self.numbers_of_records().is_empty()
+    }
+
+    /// The error that no column is a feature, which says why each of the others is left out and which of them a manifest
+    /// may list. `labels` is the name of the column of the labels.
+    fn no_features(&self, labels: &str) -> RecordsError {
+        let labels = format!("`{}`", sanitised(labels));
+        let used = match &self.clients {
+            Some(clients) => {
+                let clients = sanitised(clients.name);
+                format!("those of the labels, {labels}, and of the clients, `{clients}`,")
+            }
+            None => format!("that of the labels, {labels},"),
+        };
+        let by_hand = "write the manifest by hand, with";
+        let mut left_out = self.lines();
+        if !self.texts.is_empty() {
+            let texts = first_names(&self.texts);
+            left_out.push(format!("{by_hand} {texts} in `features` and `categorical`"));
+        } else if !self.identifiers.is_empty() {
+            left_out.push(format!("{by_hand} {} in `features`", first_names(&self.identifiers)));
+        }
+        let colon = if left_out.is_empty() { "" } else { ": " };
+        RecordsError::NoFeatures { used, left_out: format!("{colon}{}", left_out.join("; ")) }
     }
 
     /// Lines that say which columns are left out and why, and which ones a user may have to leave out.
@@ -339,6 +385,22 @@ impl<'a> Division<'a> {
             }
         };
         say(&self.indices, "columns that number or name the rows, which are left out: ", "");
+        let few: Vec<String> = self
+            .clients_of_few_records
+            .iter()
+            .map(|name| format!("`{}`", sanitised(name)))
+            .collect();
+        let before = format!(
+            "columns of clients, as their names say, which are left out since a value has fewer than {FEWEST_OF_CLIENT} records on average: "
+        );
+        let after = match self.clients_of_few_records[..] {
+            [name] => {
+                let name = shell_word(&sanitised(name));
+                format!("; `--clients {name}` takes it nevertheless")
+            }
+            _ => "; `--clients COLUMN` takes one nevertheless".to_owned(),
+        };
+        say(&few, &before, &after);
         let identifiers = "columns of identifiers, as their names say, which are left out: ";
         say(&self.identifiers, identifiers, "; to use one, add it to `features`");
         say(&self.empty, "columns without any value, which are left out: ", "");
@@ -351,6 +413,17 @@ impl<'a> Division<'a> {
         say(&numbers, "columns of which all values are different whole numbers: ", remove);
         lines
     }
+}
+
+/// Whether a column holds clients, as its name says: texts or whole numbers that are no answers of yes or no. A column of
+/// such a name may also hold an answer or a measurement.
+pub fn holds_clients(name: &str, column: &Column) -> bool {
+    if !names_clients(name) {
+        return false;
+    }
+    let column = column.with_marks_read();
+    let may_identify = matches!(*column, Column::Text(_)) || holds_whole_numbers(&column);
+    may_identify && !is_answer(&column)
 }
 
 /// Whether a column answers whether something is so: its values are 0 and 1, or a pair of words such as yes and no.

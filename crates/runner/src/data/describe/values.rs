@@ -34,19 +34,21 @@ impl FileRecords<'_> {
         lines
     }
 
-    /// The features and the labels that are missing in some of these records: a phrase with how many for each. From
-    /// the records of a table, missing values are gone already, filled in or left out as the manifest does it, unless
-    /// every record lacks one. There is no manifest for records with such values.
-    pub(super) fn missing(&self) -> Vec<String> {
+    /// The features and the labels that are missing in some of these records: a phrase with how many for each, and
+    /// where the first is. From the records of a table, missing values are gone already, filled in or left out as the
+    /// manifest does it, unless every record lacks one. There is no manifest for records with such values.
+    pub(super) fn missing(&self, file: &DataFile) -> Vec<String> {
         let mut missing = Vec::new();
         for (j, found) in self.features.find(f64::is_nan).into_iter().enumerate() {
-            if let Some(FoundValues { count, .. }) = found {
-                missing.push(format!("{count} in {}", self.feature_in_line(j)));
+            if let Some(FoundValues { count, row, .. }) = found {
+                let feature = self.feature_in_line(j);
+                missing.push(format!("{count} in {feature}, first in {}", self.place(file, row)));
             }
         }
-        let number = self.labels.missing().into_iter().filter(|is_missing| *is_missing).count();
-        if number > 0 {
-            missing.push(format!("{number} in the labels"));
+        let in_labels = self.labels.missing();
+        let number = in_labels.iter().filter(|is_missing| **is_missing).count();
+        if let Some(first) = in_labels.iter().position(|is_missing| *is_missing) {
+            missing.push(format!("{number} in the labels, first in {}", self.place(file, first)));
         }
         missing
     }
@@ -83,7 +85,7 @@ impl FileRecords<'_> {
 
     /// How a line of the description names a feature.
     fn feature_in_line(&self, feature: usize) -> String {
-        let kind = if self.names.is_empty() { "feature " } else { "" };
-        format!("{kind}{}", self.name(feature))
+        let name = self.name(feature);
+        if self.names.is_empty() { format!("feature {name} from 0") } else { name }
     }
 }

@@ -47,6 +47,13 @@ impl Dataset {
     fn constant_features(&self, features: &[usize], records: &Records) -> Fault {
         const WHAT: &str =
             "features that are the same in all records of the clients cannot be standardised";
+        let is_drawn_from_all =
+            matches!(self.test, Some(TestRecords::Fraction(_))) && self.test_within.is_none();
+        let other_remedy = if is_drawn_from_all {
+            "; if all other values are in the test set, `test-within = \"clients\"` leaves clients some"
+        } else {
+            ""
+        };
         if let Some(column) = records.column_of_indicators(features) {
             let name = sanitised(&column.name);
             let indicators = column.indicators.len();
@@ -60,19 +67,12 @@ impl Dataset {
                 "{WHAT}: {} of the {indicators} indicators of column `{name}`, which has {} categories; {remedy}",
                 features.len(),
                 indicators + 1
-            ));
+            ) + other_remedy);
         }
         let shown: Vec<String> =
             features.iter().take(MOST_NAMED).map(|j| records.feature_in_message(*j)).collect();
         let more = if features.len() > MOST_NAMED { ", …" } else { "" };
         let names = shown.join(", ");
-        let is_drawn_from_all =
-            matches!(self.test, Some(TestRecords::Fraction(_))) && self.test_within.is_none();
-        let other_remedy = if is_drawn_from_all {
-            "; if all other values are in the test set, `test-within = \"clients\"` leaves clients some"
-        } else {
-            ""
-        };
         self.fault(format!("{WHAT}; leave them out: {names}{more}{other_remedy}"))
     }
 }

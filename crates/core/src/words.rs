@@ -193,9 +193,11 @@ fn begin_alike(one: &str, other: &str) -> bool {
 
 /// Whether a name of three letters or more is the last of several words of another name, in the singular or the plural.
 fn is_last_word(name: &str, other: &str) -> bool {
-    let singular = name.trim_end_matches('s');
-    let last = other.rsplit_once(['-', '_', ' ']).map(|(_, last)| last.trim_end_matches('s'));
-    singular.chars().count() >= 3 && last == Some(singular)
+    let last = other.rsplit_once(['-', '_', ' ']).map(|(_, last)| last);
+    let is_same = last.is_some_and(|last| {
+        last.strip_suffix('s').unwrap_or(last) == name.strip_suffix('s').unwrap_or(name)
+    });
+    is_same && name.chars().count() >= 3
 }
 
 /// A text as one word of a shell command, always in single quotes.

@@ -252,7 +252,7 @@ fn marks_of_the_test_set_survive_dropped_records() {
 #[test]
 fn messages_count_records_that_are_dropped() {
     for (name, message) in [
-        ("a", "row 9, column `a`: inf is not finite"),
+        ("a", "row 9, column `a`: inf is not a finite number"),
         ("label", "row 9: the label is inf, not finite"),
     ] {
         let Contents::Table(mut columns) = table() else { panic!() };

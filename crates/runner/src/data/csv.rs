@@ -44,17 +44,32 @@ fn read_as(bytes: &[u8], dialect: CsvDialect) -> Result<Contents, ContentError> 
     let mut reader = reader(bytes, dialect);
     for record in reader.records() {
         let record = record.map_err(|e| content_error(&e, bytes, dialect))?;
-        for ((_, column), value) in columns.iter_mut().zip(&record) {
-            match column {
+        for (EmptyColumn { values, has_marks_alone, .. }, value) in columns.iter_mut().zip(&record)
+        {
+            match values {
                 Column::Numbers(all) => all.push(number(&number_text(value, dialect))),
                 Column::LongNumbers(all) => all.push(exact_text(&number_text(value, dialect))),
+                // Among marks of missing values, numbers are written as all readers of texts know them.
+                Column::Text(all) if *has_marks_alone => {
+                    let plain = plain_number(value, dialect);
+                    all.push(plain.map_or_else(|| value.to_owned(), Cow::into_owned));
+                }
                 Column::Text(all) => all.push(value.to_owned()),
                 // A CSV file has no values of other types.
                 Column::Unread { .. } => {}
             }
         }
     }
-    Ok(Contents::Table(columns))
+    Ok(Contents::Table(columns.into_iter().map(|column| (column.name, column.values)).collect()))
+}
+
+/// A column before its values are read.
+struct EmptyColumn {
+    name: String,
+    /// No values, of the type that holds all of the column.
+    values: Column,
+    /// Whether all its texts are marks of missing values: else it is one of numbers.
+    has_marks_alone: bool,
 }
 
 /// The text of a value of a column of numbers, whose values are numbers or empty.
@@ -82,10 +97,7 @@ fn reader_settings(dialect: CsvDialect) -> csv::ReaderBuilder {
 }
 
 /// The names and types of the columns, without their values, by a pass over the whole file.
-fn survey_columns(
-    bytes: &[u8],
-    dialect: CsvDialect,
-) -> Result<Vec<(String, Column)>, ContentError> {
+fn survey_columns(bytes: &[u8], dialect: CsvDialect) -> Result<Vec<EmptyColumn>, ContentError> {
     let mut reader = reader(bytes, dialect);
     let mut heads = reader.headers().map_err(|e| content_error(&e, bytes, dialect))?.clone();
     let header_line = line_of_record(bytes, 0, dialect.comment);
@@ -113,8 +125,12 @@ fn survey_columns(
         check_names(&heads, &found, dialect)
             .map_err(|held| ContentError::NoHeader { line: header_line, held })?;
     }
-    let columns = found.iter().map(ColumnSurvey::empty);
-    Ok(distinct_names(&heads).into_iter().zip(columns).collect())
+    let mut columns = Vec::with_capacity(found.len());
+    for (name, survey) in distinct_names(&heads).into_iter().zip(&found) {
+        let has_marks_alone = survey.has_text && !survey.has_other_text;
+        columns.push(EmptyColumn { name, values: survey.empty(), has_marks_alone });
+    }
+    Ok(columns)
 }
 
 /// The names of columns, of which the second with the same name gets ".1" at its end, the third ".2" and so on, or the
@@ -147,6 +163,8 @@ fn distinct_names(heads: &StringRecord) -> Vec<String> {
 struct ColumnSurvey {
     /// Whether a value is neither empty nor a number.
     has_text: bool,
+    /// Whether a value is neither empty, nor a number, nor a mark of a missing value.
+    has_other_text: bool,
     /// Whether a value is a whole number beyond 2^53.
     has_long: bool,
     /// Whether a value equals the head of the column: then the head may be a value, and line 1 a record
@@ -158,7 +176,9 @@ impl ColumnSurvey {
     /// Takes in one more value of the column whose head is `head`; `plain` is the value as [`plain_number`] has it.
     fn add_value(&mut self, value: &str, plain: Option<&str>, head: &str) {
         let is_number = plain.is_some_and(|plain| plain.parse::<f64>().is_ok());
-        self.has_text = self.has_text || !(value.is_empty() || is_number);
+        let is_text = !(value.is_empty() || is_number);
+        self.has_text = self.has_text || is_text;
+        self.has_other_text = self.has_other_text || is_text && !is_mark(value);
         self.has_long = self.has_long || plain.is_some_and(is_long);
         self.has_head = self.has_head || value == head;
     }
@@ -173,11 +193,11 @@ impl ColumnSurvey {
     }
 }
 
-/// An error if the header seems to be a record, which says what it holds, "numbers" or "values": some of its fields are numbers, and each of the others is a mark of
-/// a missing value or occurs as a text in its own column. So numbers such as years may be names if another field is
-/// neither. They may not if one of them is written as no name is, with decimals, leading zeros or signs between
-/// thousands, and no text is above numbers. Also allowed is what pandas writes for columns without names: an empty
-/// field above the index, then the numbers 0, 1, 2, ….
+/// An error if the header seems to be a record, which says what it holds, "numbers" or "values": some of its fields are
+/// numbers, and each of the others is a mark of a missing value or occurs as a text in its own column. So numbers such as
+/// years may be names if another field is neither. They may not if one of them is written as no name is, with decimals,
+/// leading zeros or signs between thousands, and no text is above numbers. Also allowed is what pandas writes for columns
+/// without names: an empty field above the index, then the numbers 0, 1, 2, ….
 fn check_names(
     heads: &StringRecord,
     found: &[ColumnSurvey],
@@ -295,6 +315,24 @@ mod tests {
         ] {
             assert!(read(text.as_bytes()).is_ok(), "{text}");
         }
+    }
+
+    /// A mark of a missing value makes no other numbers of those around it: they are what they are without it.
+    #[test]
+    fn numbers_among_marks_are_read_in_the_notation_of_the_file() {
+        let commas = CsvDialect {
+            separator: Some(';'),
+            decimal: Some(','),
+            thousands: Some('.'),
+            ..CsvDialect::default()
+        };
+        let text = "a;b;c\n1,5;NA;1,5\n1.250,25;2,5;x\n?;3;2\n";
+        let Ok(Contents::Table(columns)) = super::read(text.as_bytes(), commas) else { panic!() };
+        let numbers = |place: usize| columns[place].1.with_marks_read().numbers().unwrap().to_vec();
+        assert_eq!(numbers(0)[..2], [1.5, 1250.25]);
+        assert!(numbers(0)[2].is_nan() && numbers(1)[0].is_nan());
+        assert_eq!(numbers(1)[1..], [2.5, 3.0]);
+        assert_eq!(columns[2].1, Column::Text(vec!["1,5".into(), "x".into(), "2".into()]));
     }
 
     /// Lines are counted as an editor does, with those that are no records.

@@ -279,16 +279,16 @@ macro_rules! forward_measures {
     ($self:ident.$inner:tt) => {
         $crate::problem::facts::forward_facts! { $self.$inner:
             fn suboptimality(&self, theta: &[f64]) -> Option<f64>;
-            fn loss(&self, theta: &[f64], of: $crate::problem::RecordsOf) -> Option<f64>;
-            fn accuracy(&self, theta: &[f64], of: $crate::problem::RecordsOf) -> Option<f64>;
+            fn loss(&self, theta: &[f64], of: $crate::problem::facts::RecordsOf) -> Option<f64>;
+            fn accuracy(&self, theta: &[f64], of: $crate::problem::facts::RecordsOf) -> Option<f64>;
             fn client_losses(
-                &self, theta: &[f64], of: $crate::problem::RecordsOf
+                &self, theta: &[f64], of: $crate::problem::facts::RecordsOf
             ) -> Option<Vec<f64>>;
             fn client_accuracies(
-                &self, theta: &[f64], of: $crate::problem::RecordsOf
+                &self, theta: &[f64], of: $crate::problem::facts::RecordsOf
             ) -> Option<Vec<f64>>;
-            fn balanced_accuracy(&self, theta: &[f64], of: $crate::problem::RecordsOf) -> Option<f64>;
-            fn auc(&self, theta: &[f64], of: $crate::problem::RecordsOf) -> Option<f64>;
+            fn balanced_accuracy(&self, theta: &[f64], of: $crate::problem::facts::RecordsOf) -> Option<f64>;
+            fn auc(&self, theta: &[f64], of: $crate::problem::facts::RecordsOf) -> Option<f64>;
         }
     };
 }

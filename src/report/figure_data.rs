@@ -208,9 +208,9 @@ pub struct SelectedData {
 /// A way to divide the cells of a figure into panels, and the curves that they form there.
 #[derive(Serialize)]
 pub struct ViewData {
-    /// The names of the settings that distinguish the panels, with commas between.
+    /// The names of what distinguishes the panels, settings and the quantity, with commas between.
     panels: String,
-    /// The symbols of these settings.
+    /// The symbols of these.
     symbols: Vec<String>,
     /// The panels: the title of each, and the indices of its cells in the list of the figure's cells.
     groups: Vec<(String, Vec<usize>)>,

@@ -57,8 +57,9 @@ pub fn page_data<'e>(experiment: &'e Experiment<'_>) -> PageData<'e> {
         if numbers.bytes() + bytes_of_replicates(exploration, drawn) > MOST_WITH_REPLICATES {
             continue;
         }
-        for (result, cell) in drawn.iter().zip(&mut figure.curves.cells) {
-            let runs = runs(result, exploration).into_iter();
+        let samples = drawn_samples(exploration, drawn);
+        for ((y, result), cell) in samples.zip(&mut figure.curves.cells) {
+            let runs = runs(result, exploration, y).into_iter();
             let slices = runs.map(|run| numbers.add(run.iter().copied())).collect();
             cell.runs = ReplicateSlices::new(slices);
         }
@@ -164,16 +165,28 @@ fn bytes_of_replicates(exploration: &Exploration, cells: &[&CellResult<'_>]) -> 
             XAxis::Cells(_) => cell.runs.sample_size(),
         };
     }
-    numbers * 16 / 3
+    numbers * exploration.y.len() * 16 / 3
 }
 
-/// What the y axis of a figure shows of the single replicates of a cell: for each a sequence over recorded rounds, or,
-/// in a figure whose points are cells, one sequence of the last values of all replicates. If there are several
+/// The cells of a figure with each of its quantities, in the order that the indices of its views have.
+fn drawn_samples<'d, 'c>(
+    exploration: &'d Exploration,
+    drawn: &'d [&'c CellResult<'c>],
+) -> impl Iterator<Item = (Quantity, &'c CellResult<'c>)> + 'd {
+    exploration.y.iter().flat_map(move |y| drawn.iter().map(move |cell| (*y, *cell)))
+}
+
+/// What a panel of the quantity `y` shows of the single replicates of a cell: for each a sequence over recorded rounds,
+/// or, in a figure whose points are cells, one sequence of the last values of all replicates. If there are several
 /// instances, the means on each instance take the place of replicates.
-fn runs<'c>(cell: &'c CellResult<'_>, exploration: &Exploration) -> Vec<Cow<'c, [f64]>> {
+fn runs<'c>(
+    cell: &'c CellResult<'_>,
+    exploration: &Exploration,
+    y: Quantity,
+) -> Vec<Cow<'c, [f64]>> {
     match exploration.x {
-        XAxis::Rounds(_) => cell.runs.columns(exploration.y),
-        XAxis::Cells(_) => cell.runs.finals(exploration.y).into_iter().map(Cow::Owned).collect(),
+        XAxis::Rounds(_) => cell.runs.columns(y),
+        XAxis::Cells(_) => cell.runs.finals(y).into_iter().map(Cow::Owned).collect(),
     }
 }
 
@@ -206,7 +219,8 @@ fn explored_curves(
     numbers: &mut Numbers,
 ) -> CurvesData {
     let xs = x_choices(plot, exploration, drawn);
-    let cells = drawn.iter().map(|cell| cell_data(cell, exploration, &xs, numbers)).collect();
+    let samples = drawn_samples(exploration, drawn);
+    let cells = samples.map(|(y, cell)| cell_data(cell, exploration, y, &xs, numbers)).collect();
     let bands = measured::offered_bands(exploration.band);
     CurvesData {
         rounds: matches!(exploration.x, XAxis::Rounds(_)),
@@ -247,16 +261,17 @@ fn grows(cost: Quantity, cells: &[&CellResult<'_>]) -> bool {
     runs_of_cells.into_iter().any(|run| run.last().is_some_and(|last| *last > 0.0))
 }
 
-/// A cell of a figure without its single replicates: its means, the bands that the figure offers, and its places on
-/// each of the x axes in `xs`. They are sequences over recorded rounds, up to the first divergence of a run, or, in a
+/// A cell of a figure without its single replicates: its means of the quantity `y`, the bands that the figure offers,
+/// and its places on each of the x axes in `xs`. They are sequences over recorded rounds, up to the first divergence of a run, or, in a
 /// figure whose points are cells, sequences of at most one number, of the last round.
 fn cell_data(
     result: &CellResult<'_>,
     exploration: &Exploration,
+    y: Quantity,
     xs: &[(String, String)],
     numbers: &mut Numbers,
 ) -> CellData {
-    let samples = MeasuredSamples::new(result, &exploration.x, exploration.y);
+    let samples = MeasuredSamples::new(result, &exploration.x, y);
     let places = measured::places(result, &exploration.x);
     let means = samples.points(&places, Band::None);
     let is_geometric = means.iter().any(|point| !point.geometric.is_nan());

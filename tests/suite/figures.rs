@@ -101,7 +101,7 @@ fn keys(svg: &str) -> Vec<Named> {
 }
 
 /// The names of the measured curves of a drawing, each once, in their order.
-fn names(svg: &str) -> Vec<String> {
+pub fn names(svg: &str) -> Vec<String> {
     let mut names: Vec<String> = Vec::new();
     for line in drawn(svg).into_iter().filter(|line| line.role == "measured") {
         if !names.contains(&line.label) {

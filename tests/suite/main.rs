@@ -25,6 +25,7 @@ mod exact;
 mod export;
 mod faults;
 mod figure_files;
+mod figure_quantities;
 mod figures;
 #[path = "../support/forge.rs"]
 mod forge;

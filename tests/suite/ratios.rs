@@ -15,9 +15,9 @@ const INSTANCES: &str = include_str!("../manifests/instances.toml");
 
 /// The last measured point of each cell of a figure that shows the quantity of the ranking.
 fn last_points<'f>(figure: &'f Figure, experiment: &Experiment<'_>) -> HashMap<&'f str, Point> {
-    let shown = figure.exploration.as_ref().map(|exploration| exploration.y);
+    let shown = figure.exploration.as_ref().map(|exploration| &exploration.y[..]);
     let Body::Plot(plot) = &figure.body else { return HashMap::new() };
-    if shown != Some(experiment.standings.by) || !plot.labels.is_ranked {
+    if shown != Some(&[experiment.standings.by]) || !plot.labels.is_ranked {
         return HashMap::new();
     }
     let mut points = HashMap::new();

@@ -93,7 +93,8 @@ impl<'a> RoundKind<'a> {
 /// The definitions of the quantities on an experiment's page, each once: the one by which runs are compared, those on
 /// the y axes of figures of cells, and the metrics that it records.
 fn quantities(experiment: &Experiment<'_>) -> Vec<NamedFormula> {
-    let shown = experiment.figures.iter().filter_map(|f| f.exploration.as_ref()).map(|e| e.y);
+    let explorations = experiment.figures.iter().filter_map(|f| f.exploration.as_ref());
+    let shown = explorations.flat_map(|exploration| exploration.y.iter().copied());
     let record = &experiment.plan.manifest.record;
     let recorded = record.metrics.iter().map(|m| m.quantity());
     let all = std::iter::once(record.default_quantity()).chain(shown).chain(recorded);

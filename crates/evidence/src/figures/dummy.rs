@@ -45,7 +45,7 @@ pub fn over_clients(figure: &FigureOf<DummyFigureKeys>) -> LineFigure<'_> {
     LineFigure {
         common: &figure.common,
         x: XAxis::Cells(CLIENTS.to_owned()),
-        y: figure.y,
+        y: std::slice::from_ref(&figure.y),
         band: Band::Ci95,
         theory: &[],
         scale_x: Scale::Log,

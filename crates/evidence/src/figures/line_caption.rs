@@ -2,14 +2,16 @@
 
 use crate::cells::CellResult;
 use crate::cells::costs::paid_costs;
+use crate::cells::symbols::quantity_symbol;
 use crate::figures::kind::TheoryKind;
 use crate::figures::line_figure::LineFigure;
 use crate::figures::measured::band_name;
 use crate::figures::predicted_lines;
 use crate::predictions::Theory;
 use crate::ranking::grid_points;
-use crate::scene::figure::{Band, NO_RESULTS, Plot, XAxis};
+use crate::scene::figure::{Band, NO_RESULTS, Plot, Scale, XAxis};
 use crate::scene::line::Line;
+use exactfed_core::words::enumerated;
 use exactfed_runner::manifest::Quantity;
 
 impl LineFigure<'_> {
@@ -25,7 +27,7 @@ impl LineFigure<'_> {
             return empty_caption(cells);
         }
         let over_rounds = matches!(self.x, XAxis::Rounds(_));
-        let mut caption = self.sentence_on_means(cells, plot);
+        let mut caption = self.sentence_on_means(cells);
         if let XAxis::Rounds(x) = self.x
             && cells.iter().any(|cell| has_uneven_values(cell, x))
         {
@@ -44,6 +46,7 @@ impl LineFigure<'_> {
             );
         }
         if over_rounds
+            && plot.scale_y == Scale::Log
             && plot.series().any(|s| s.line.is_measured() && s.points.iter().any(|p| p.y == 0.0))
         {
             caption.push_str(" A mean of 0 is omitted, because the axis is logarithmic.");
@@ -56,7 +59,7 @@ impl LineFigure<'_> {
         caption.push_str(&predicted_lines::caption(
             self.theory,
             &self.x,
-            self.y,
+            self.first(),
             plot,
             cells,
             theory,
@@ -73,14 +76,15 @@ impl LineFigure<'_> {
 
     /// The beginning of the caption: what the points are means of, over how many runs, what the band is, and what the
     /// runs behind points at the last round have paid.
-    fn sentence_on_means(&self, cells: &[&CellResult<'_>], plot: &Plot) -> String {
-        let y = &plot.y;
+    fn sentence_on_means(&self, cells: &[&CellResult<'_>]) -> String {
+        let names: Vec<String> = self.y.iter().map(|y| quantity_symbol(*y, cells)).collect();
+        let y = enumerated(&names);
         let runs = crate::cells::sample_in_words(cells);
         let band = band_name(self.band, self.y);
         if matches!(self.x, XAxis::Rounds(_)) {
             return format!("Mean of {y} over n = {runs}; {band}.");
         }
-        if self.y.average().is_some() {
+        if self.first().average().is_some() {
             return format!(
                 "{y}, from averages over the rounds after the burn-in, of n = {runs}; {band}."
             );

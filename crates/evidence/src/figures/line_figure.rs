@@ -15,11 +15,11 @@ use crate::figures::sample::{
 };
 use crate::predictions::Theory;
 use crate::scene::figure::{
-    Band, Body, CurveValue, Exploration, Figure, Panel, Plot, Point, Scale, Series, XAxis,
+    Band, Body, CurveValue, Exploration, Figure, Panel, Plot, Point, Scale, Series, View, XAxis,
 };
 use crate::scene::line::{Curve, Line, Reference};
 use crate::stats::mean;
-use exactfed_core::words::thousands;
+use exactfed_core::words::{enumerated, thousands};
 use exactfed_runner::manifest::figure::FigureKeys;
 use exactfed_runner::manifest::{Prediction, Quantity};
 use exactfed_runner::plan::{Cell, selected, short};
@@ -31,8 +31,9 @@ pub struct LineFigure<'a> {
     pub common: &'a FigureKeys,
     /// What the x axis shows.
     pub x: XAxis,
-    /// What the y axis shows.
-    pub y: Quantity,
+    /// What the y axis shows: one quantity, or several of one unit ([`Quantity::axis_unit`]), each of which has panels
+    /// of its own. Several have no predictions.
+    pub y: &'a [Quantity],
     /// What the band shows.
     pub band: Band,
     /// The predictions that are drawn with the curves.
@@ -67,10 +68,15 @@ impl<'a> LineFigure<'a> {
         settings
     }
 
+    /// The first of its quantities, which is the only one in a figure with predictions or over a setting.
+    pub fn first(&self) -> Quantity {
+        self.y[0]
+    }
+
     /// The index of the panel that is drawn large: the first one with a cell that the manifest's key `large` selects.
     /// Without the key, and if there are few panels but more than two, the panel in which the curves end farthest
-    /// apart. `groups` has the title and the cells (as indices among `cells`) of each of `panels`. `None` if all
-    /// panels are equally large.
+    /// apart, unless the panels are of several quantities. `groups` has the title and the cells (as indices among
+    /// `cells`) of each of `panels`, or of those of the first quantity. `None` if all panels are equally large.
     fn large(
         &self,
         groups: &[(String, Vec<usize>)],
@@ -82,7 +88,7 @@ impl<'a> LineFigure<'a> {
                 indices.iter().any(|i: &usize| selected(cells[*i].cell, wanted))
             });
         }
-        let few = (3..=MOST_OTHERS + 1).contains(&panels.len());
+        let few = self.y.len() == 1 && (3..=MOST_OTHERS + 1).contains(&panels.len());
         let spreads = panels.iter().map(spread_of_ends).enumerate().filter(|_| few);
         spreads.max_by(|a, b| a.1.total_cmp(&b.1).then(b.0.cmp(&a.0))).map(|(i, _)| i)
     }
@@ -101,17 +107,59 @@ impl<'a> LineFigure<'a> {
         }
     }
 
+    /// The title of the y axis of quantities with these names: the name of one, and the unit of several, whose names
+    /// the panels have.
+    fn title_of_y(&self, names: &[String]) -> String {
+        match self.first().axis_unit() {
+            Some(unit) if names.len() > 1 => unit.title().to_owned(),
+            _ => enumerated(names),
+        }
+    }
+
+    /// The lines of the panel of the quantity `y` and the cells with these `indices`, whose curves are those of `view`.
+    fn lines_of_panel(
+        &self,
+        y: Quantity,
+        view: &View,
+        indices: &[usize],
+        cells: &[&CellResult<'_>],
+        theory: &Theory<'_>,
+    ) -> Vec<Series> {
+        let mut series: Vec<Series> = Vec::new();
+        match &self.x {
+            XAxis::Rounds(x) => {
+                for index in indices {
+                    let curve = &view.curves[view.curve_of_cell[*index]];
+                    series.extend(self.over_rounds(*x, y, cells[*index], curve, theory));
+                }
+            }
+            XAxis::Cells(x) => {
+                let mut groups: BTreeMap<usize, Vec<&CellResult<'_>>> = BTreeMap::new();
+                for i in indices {
+                    groups.entry(view.curve_of_cell[*i]).or_default().push(cells[*i]);
+                }
+                for (curve, cells) in groups {
+                    series.extend(self.over_cells(x, y, &cells, &view.curves[curve], theory));
+                }
+            }
+        }
+        let reference = self.slope.and_then(|slope| reference_line(&series, slope));
+        series.extend(reference);
+        series
+    }
+
     /// The lines of a cell in a figure over the cost `x`, with a point per recorded round: its mean over replicates,
     /// up to the first divergence, and then each prediction for it that is drawn. A prediction of fewer than two
-    /// points is left out.
+    /// points is left out. The axes are `x` and `y`.
     fn over_rounds(
         &self,
         x: Quantity,
+        y: Quantity,
         cell: &CellResult<'_>,
         curve: &Curve,
         theory: &Theory<'_>,
     ) -> Vec<Series> {
-        let points = measured::points(cell, &self.x, self.y, self.band);
+        let points = measured::points(cell, &self.x, y, self.band);
         let count = points.len();
         let id = &cell.cell.id;
         let mut all = vec![Series {
@@ -129,7 +177,7 @@ impl<'a> LineFigure<'a> {
         for prediction in predicted_lines::all_predictions(self.theory) {
             if prediction == Prediction::ExactBias {
                 // A level of the squared exact bias, up to the last round that is drawn.
-                let bias = cell.exact_bias.filter(|b| *b > 0.0 && self.y == Quantity::SqError);
+                let bias = cell.exact_bias.filter(|b| *b > 0.0 && y == Quantity::SqError);
                 if let Some(bias) = bias.filter(|_| count > 1) {
                     // The second row, because a logarithmic axis does not show the first.
                     let level = [0, 1, count - 1].map(|row| (row, Point::bare(mean_x(row), bias)));
@@ -137,7 +185,7 @@ impl<'a> LineFigure<'a> {
                 }
                 continue;
             }
-            let Some(values) = theory.curve(id, self.y, prediction) else { continue };
+            let Some(values) = theory.curve(id, y, prediction) else { continue };
             let points =
                 values.iter().enumerate().map(|(row, y)| (row, Point::bare(mean_x(row), *y)));
             let drawn = points.filter(|(_, p)| p.x.is_finite() && p.y > 0.0);
@@ -160,12 +208,13 @@ impl<'a> LineFigure<'a> {
     fn over_cells(
         &self,
         x: &str,
+        y: Quantity,
         cells: &[&CellResult<'_>],
         curve: &Curve,
         theory: &Theory<'_>,
     ) -> Vec<Series> {
         let measured = through(Line::Measured(curve.clone()), cells, |cell| {
-            measured::points(cell, &self.x, self.y, self.band).pop()
+            measured::points(cell, &self.x, y, self.band).pop()
         });
         let diverged = cells.iter().map(|c| c.runs.diverged).sum();
         let measured = Series { diverged, ..measured };
@@ -173,7 +222,7 @@ impl<'a> LineFigure<'a> {
         for prediction in predicted_lines::all_predictions(self.theory) {
             let predicted = through(Line::Predicted(curve.clone(), prediction), cells, |cell| {
                 let x = x_value(cell, x)?;
-                let y = theory.curve(&cell.cell.id, self.y, prediction)?.pop()?;
+                let y = theory.curve(&cell.cell.id, y, prediction)?.pop()?;
                 (y > 0.0).then(|| Point::bare(x, y))
             });
             if predicted.points.len() > 1 {
@@ -193,7 +242,7 @@ impl<'a> DrawnFigure<'a> for LineFigure<'a> {
             most_followed: matches!(self.x, XAxis::Rounds(_)).then_some(MOST_CURVES),
             predictions: self.theory,
             needs_theory: !self.theory.is_empty(),
-            needs_moments: self.y.average().is_none() && has_moments,
+            needs_moments: self.first().average().is_none() && has_moments,
             ..DrawnCells::new(self.common)
         }
     }
@@ -210,54 +259,49 @@ impl<'a> DrawnFigure<'a> for LineFigure<'a> {
     /// of them. Other figures need the last round alone, which is always read.
     fn add_needs(&self, needs: &mut TraceNeeds) {
         if let XAxis::Rounds(x) = self.x {
-            needs.along.extend(Quantity::COSTS.into_iter().chain([x, self.y]));
+            needs.along.extend(Quantity::COSTS.into_iter().chain([x]));
+            needs.along.extend(self.y);
         }
     }
 
-    /// Draws the panels of the manifest's view: of each curve the measured line and its predictions, and a reference
-    /// line. A page gets all other views as well, with which its script draws the figure anew.
+    /// Draws the panels of the manifest's view for each quantity: of each curve the measured line and its predictions,
+    /// and a reference line. A page gets all other views as well, with which its script draws the figure anew.
     fn draw<'c>(&self, cells: &[&'c CellResult<'c>], from: &DrawnFrom<'_, 'c>) -> Figure {
         let theory = from.theory;
         let plain: Vec<&Cell> = cells.iter().map(|c| c.cell).collect();
         let views = views(&self.common.panels, &self.settings_outside_names(&plain), cells);
+        let by_settings = &views[0];
+        let groups = by_settings.groups.clone();
+        let mut lines_of_panels = Vec::new();
+        for y in self.y {
+            for (_, indices) in &groups {
+                lines_of_panels.push(self.lines_of_panel(*y, by_settings, indices, cells, theory));
+            }
+        }
+        let names: Vec<String> = self.y.iter().map(|y| quantity_symbol(*y, cells)).collect();
+        let views = match self.y {
+            [_] => views,
+            _ => views.into_iter().map(|view| view.with_quantities(&names)).collect(),
+        };
         let own = &views[0];
         let mut panels = Vec::new();
-        for (title, indices) in &own.groups {
-            let mut series: Vec<Series> = Vec::new();
-            match &self.x {
-                XAxis::Rounds(x) => {
-                    for index in indices {
-                        let curve = &own.curves[own.curve_of_cell[*index]];
-                        series.extend(self.over_rounds(*x, cells[*index], curve, theory));
-                    }
-                }
-                XAxis::Cells(x) => {
-                    let mut groups: BTreeMap<usize, Vec<&CellResult<'_>>> = BTreeMap::new();
-                    for i in indices {
-                        groups.entry(own.curve_of_cell[*i]).or_default().push(cells[*i]);
-                    }
-                    for (curve, cells) in groups {
-                        series.extend(self.over_cells(x, &cells, &own.curves[curve], theory));
-                    }
-                }
-            }
-            let reference = self.slope.and_then(|slope| reference_line(&series, slope));
-            series.extend(reference);
+        for ((title, _), series) in own.groups.iter().zip(lines_of_panels) {
             panels.push(Panel { title: title.clone(), series });
         }
-        let large = self.large(&own.groups, cells, &panels);
+        let large = self.large(&groups, cells, &panels);
         let x = self.title_of_x(cells);
-        let y = quantity_symbol(self.y, cells);
         let legend = predicted_lines::legend(&panels, &own.curves, self.theory);
-        let scale_y = Scale::for_quantity(self.y);
-        let labels = CurveValue { zero_below: rounding_floor(self.y), ..CurveValue::last(scale_y) };
+        let scale_y = Scale::for_quantity(self.first());
+        let zero_below = self.y.iter().map(|y| rounding_floor(*y)).fold(0.0, f64::max);
+        let labels = CurveValue { zero_below, ..CurveValue::last(scale_y) };
+        let title = format!("{} over {x}", enumerated(&names));
+        let y = self.title_of_y(&names);
         let plot = Plot { panels, legend, x, y, scale_x: self.scale_x, scale_y, labels };
-        let title = format!("{} over {}", plot.y, plot.x);
         let caption = self.caption(cells, &plot, theory);
         let is_over_instances = cells.iter().any(|cell| cell.is_over_instances());
         let exploration = Exploration {
             x: self.x.clone(),
-            y: self.y,
+            y: self.y.to_vec(),
             band: self.band,
             cells: cells.iter().map(|c| c.cell.id.to_string()).collect(),
             views,
@@ -265,7 +309,9 @@ impl<'a> DrawnFigure<'a> for LineFigure<'a> {
             slopes: self.slope.into_iter().collect(),
             without_moments: predicted_lines::without_moments(self.theory, cells, theory),
         };
-        let figure = Figure::new(self.common, title, caption, 4, Body::Plot(plot));
+        // A row of panels for each quantity, so that those of one setting are below one another.
+        let row = if self.y.len() > 1 && groups.len() > 1 { groups.len().min(4) } else { 4 };
+        let figure = Figure::new(self.common, title, caption, row, Body::Plot(plot));
         Figure { large, exploration: Some(exploration), ..figure }
     }
 }
@@ -275,6 +321,7 @@ impl<'a> DrawnFigure<'a> for LineFigure<'a> {
 /// panels too if they are many.
 fn cells_over_costs(figure: &LineFigure<'_>, all: &[CellResult<'_>]) -> ShownCells {
     let cells = shown(figure.common, all);
+    let ranked_by = figure.first();
     if cells.len() <= MOST_CURVES {
         return ShownCells::new(all, cells);
     }
@@ -282,15 +329,15 @@ fn cells_over_costs(figure: &LineFigure<'_>, all: &[CellResult<'_>]) -> ShownCel
     let each = (FEW_CURVES / groups.len().max(1)).max(2);
     let groups = groups
         .into_iter()
-        .map(|group| by_rank(group.cells, each, |cell| figure.y.loss(cell.final_mean(figure.y))));
+        .map(|group| by_rank(group.cells, each, |cell| ranked_by.loss(cell.final_mean(ranked_by))));
     let shown_cells = ShownCells::new(all, groups.flatten());
     let mut notes = vec![format!(
         "{} of {} curves are drawn, spread evenly from the {} to the {} final mean of {} in each panel (cells whose runs diverged rank last)",
         shown_cells.cells.len(),
         thousands(cells.len()),
-        figure.y.best_mean(),
-        figure.y.worst_mean(),
-        figure.y.formula()
+        ranked_by.best_mean(),
+        ranked_by.worst_mean(),
+        ranked_by.formula()
     )];
     notes.extend(panels_note);
     ShownCells { note: sentence(&notes), ..shown_cells }
@@ -316,13 +363,14 @@ fn cells_over_setting(figure: &LineFigure<'_>, x: &str, all: &[CellResult<'_>]) 
     let mut curves: Vec<Vec<&CellResult<'_>>> = vec![Vec::new(); names.len()];
     cells.iter().zip(curve_of_cell).for_each(|(cell, curve)| curves[curve].push(cell));
     if curves.len() > MOST_CURVES {
+        let y = figure.first();
         curves = by_rank(curves, FEW_CURVES, |curve| {
-            let losses = curve.iter().map(|cell| figure.y.loss(cell.final_mean(figure.y)));
+            let losses = curve.iter().map(|cell| y.loss(cell.final_mean(y)));
             losses.fold(f64::INFINITY, f64::min)
         });
-        let best = figure.y.best_mean();
-        let worst = figure.y.worst_mean();
-        let own = if figure.y.more_is_better() { "largest" } else { "least" };
+        let best = y.best_mean();
+        let worst = y.worst_mean();
+        let own = if y.more_is_better() { "largest" } else { "least" };
         notes.push(format!(
             "{} of {} curves are drawn, spread evenly from the {best} to the {worst} of their {own} values",
             curves.len(),

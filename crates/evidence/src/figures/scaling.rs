@@ -62,7 +62,7 @@ pub fn over_setting(figure: &FigureOf<ScalingKeys>) -> LineFigure<'_> {
     LineFigure {
         common: &figure.common,
         x: XAxis::Cells(figure.x.clone()),
-        y: figure.y,
+        y: std::slice::from_ref(&figure.y),
         band: figure.band,
         theory: &figure.theory,
         scale_x: figure.scale_x,

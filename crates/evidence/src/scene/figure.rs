@@ -3,6 +3,7 @@
 use crate::cells::sample_unit::SampleUnit;
 use crate::scene::line::{Curve, LegendEntry, Line};
 use crate::scene::map::Maps;
+use exactfed_core::words::joined;
 use exactfed_runner::manifest::Quantity;
 use exactfed_runner::manifest::figure::FigureKeys;
 use schemars::JsonSchema;
@@ -71,8 +72,8 @@ pub struct Figure {
 pub struct Exploration {
     /// What the x axis shows.
     pub x: XAxis,
-    /// What the y axis shows.
-    pub y: Quantity,
+    /// What the y axis shows: one quantity, or one for each panel.
+    pub y: Vec<Quantity>,
     /// What the band shows.
     pub band: Band,
     /// Ids of the cells, in the order of the manifest.
@@ -90,15 +91,39 @@ pub struct Exploration {
 /// A figure's cells divided into panels, and the curves that they form there.
 #[derive(Clone, Debug, Default)]
 pub struct View {
-    /// Short names of the settings that distinguish panels, outermost first.
+    /// Short names of the settings that distinguish panels, outermost first. In a figure of several quantities the
+    /// first one is `quantity`.
     pub panels: Vec<String>,
     /// The panels: title, and indices of their cells among the figure's. A cell that lacks the setting of a panel is in
-    /// the panels of all its values, and so in several.
+    /// the panels of all its values, and so in several. In a figure of several quantities the indices are those of the
+    /// cells with the first quantity, then of the same cells with the second one, and so on.
     pub groups: Vec<(String, Vec<usize>)>,
     /// The curves, in the order of the manifest.
     pub curves: Vec<Curve>,
-    /// The index of the curve of each of the figure's cells.
+    /// The index of the curve of each of the figure's cells, once for each quantity.
     pub curve_of_cell: Vec<usize>,
+}
+
+impl View {
+    /// The view of a figure of several quantities, with the panels of this view for each of them. `names` has a name
+    /// for each quantity, with which the titles of its panels begin.
+    pub fn with_quantities(self, names: &[String]) -> Self {
+        let cells = self.curve_of_cell.len();
+        let mut groups = Vec::new();
+        for (i, name) in names.iter().enumerate() {
+            for (title, indices) in &self.groups {
+                let title = joined(&[name, title]);
+                groups.push((title, indices.iter().map(|index| i * cells + index).collect()));
+            }
+        }
+        let quantity = std::iter::once("quantity".to_owned());
+        Self {
+            panels: quantity.chain(self.panels).collect(),
+            groups,
+            curve_of_cell: self.curve_of_cell.repeat(names.len()),
+            ..self
+        }
+    }
 }
 
 /// What the x axis of a figure of curves shows.

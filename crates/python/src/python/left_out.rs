@@ -56,7 +56,10 @@ impl Reason {
             Self::StaysAt0 => format!("where `{x}` stays 0"),
             Self::Diverged => "with runs that diverged".to_owned(),
             Self::NotPositive => format!("where `{x}` is not above 0 on a logarithmic axis"),
-            Self::NoValue => format!("without a value of `{}` inside the axes", shown.y.name()),
+            Self::NoValue => {
+                let names: Vec<&str> = shown.y.iter().map(|y| y.name()).collect();
+                format!("without a value of `{}` inside the axes", names.join("` or `"))
+            }
         }
     }
 }
@@ -89,7 +92,8 @@ pub fn left_out(figure: &Figure, experiment: &Experiment<'_>) -> Vec<String> {
     let drawn = drawn_cells(figure, plot);
     let cells: HashMap<&str, &CellResult<'_>> =
         experiment.cells.iter().map(|cell| (cell.cell.id.as_str(), cell)).collect();
-    // The ids of the cells of each curve.
+    // The ids of the cells of each curve. A view has the curves of all cells once for each quantity, of which the first
+    // suffices.
     let mut of_curve: Vec<Vec<&str>> = vec![Vec::new(); view.curves.len()];
     shown.cells.iter().zip(&view.curve_of_cell).for_each(|(id, i)| of_curve[*i].push(id));
     // The names of the curves without any point, and the numbers of cells without one in other curves.

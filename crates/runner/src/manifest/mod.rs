@@ -21,7 +21,7 @@ mod source;
 pub mod tune;
 
 use crate::quantity::MeasuredOn;
-pub use crate::quantity::{AtCost, Metric, Prices, Quantity, TimeAverage};
+pub use crate::quantity::{AtCost, AxisUnit, Metric, Prices, Quantity, TimeAverage};
 pub use document::{Diagnostic, Node, Place, Rejected};
 use exactfed_core::algorithm::custom::CustomDefinition;
 use exactfed_core::problem::{self, OracleForm};

@@ -163,6 +163,11 @@ impl<'a> ReferencePage<'a> {
         self.is_listed_once(name).then_some(name)
     }
 
+    /// The definition that [`Self::shared`] gives, if it is a choice among names and not a table.
+    fn shared_names<'v>(&self, property: &'v Value) -> Option<&'v str> {
+        self.shared(property).filter(|name| choices(&self.schema["$defs"][*name]).next().is_some())
+    }
+
     /// Whether a definition is used more than once and has so many names that it is listed once for all uses.
     fn is_listed_once(&self, name: &str) -> bool {
         let definition = &self.schema["$defs"][name];
@@ -237,7 +242,9 @@ impl<'a> ReferencePage<'a> {
                 entries(items, "oneOf").for_each(|choice| self.write_names_of_items(choice, &path));
             }
             for table in entries(target, "anyOf") {
-                self.write_keys(self.resolve(table), &format!("{path}."), &[]);
+                if self.shared_names(table).is_none() {
+                    self.write_keys(self.resolve(table), &format!("{path}."), &[]);
+                }
             }
             let end = if target.get("oneOf").is_some() { "" } else { "." };
             self.write_keys(target, &format!("{path}{end}"), &[]);
@@ -249,11 +256,7 @@ impl<'a> ReferencePage<'a> {
     fn write_key(&mut self, path: &str, property: &'a Value, required: bool) {
         let target = self.resolve(property);
         let default = property.get("default").map(toml).unwrap_or_default();
-        let mut kind = match self.shared(property) {
-            Some(name) if property.get("items").is_some() => format!("array of: {}", link(name)),
-            Some(name) => link(name),
-            None => self.type_in_words(property),
-        };
+        let mut kind = self.type_with_link(property);
         if !required && default.is_empty() {
             kind.push_str(", optional");
         }
@@ -367,6 +370,16 @@ impl<'a> ReferencePage<'a> {
         }
     }
 
+    /// What a value is, in words, with a link to the section of the names that it or the items of its list may be, if
+    /// they have a section.
+    fn type_with_link(&self, value: &Value) -> String {
+        match self.shared(value) {
+            Some(name) if value.get("items").is_some() => format!("array of: {}", link(name)),
+            Some(name) => link(name),
+            None => self.type_in_words(value),
+        }
+    }
+
     /// What a value is, in words: its type, or a link to the definition of its names.
     fn type_in_words(&self, value: &Value) -> String {
         if let Some(name) = definition(value) {
@@ -381,9 +394,11 @@ impl<'a> ReferencePage<'a> {
             return if is_choice { "a choice".into() } else { self.type_in_words(target) };
         }
         if value.get("anyOf").is_some() {
-            let kinds: Vec<String> =
-                entries(value, "anyOf").map(|one| self.type_in_words(one)).collect();
-            return kinds.join(" or ");
+            let kinds = entries(value, "anyOf").map(|one| match self.shared_names(one) {
+                Some(_) => self.type_with_link(one),
+                None => self.type_in_words(one),
+            });
+            return kinds.collect::<Vec<_>>().join(" or ");
         }
         match value["type"].as_str() {
             Some("integer") => "whole number".into(),

@@ -53,6 +53,15 @@ impl Checker<'_> {
         }
     }
 
+    /// Notes each of the quantities in the list of a key that is not recorded.
+    pub fn listed_quantities(&mut self, key: &str, quantities: &[Quantity]) {
+        for (i, quantity) in quantities.iter().enumerate() {
+            if let Some(message) = unrecorded(self.manifest, *quantity) {
+                self.fault(&format!("{key}.{i}"), message);
+            }
+        }
+    }
+
     /// Notes that `what`, which a key asks for, needs θ*, if the manifest leaves θ* out.
     pub fn needs_optimum(&mut self, key: &str, what: &str) {
         let message = format!("{what} {NEEDS_OPTIMUM}");

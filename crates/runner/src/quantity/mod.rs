@@ -59,6 +59,28 @@ impl Metric {
     }
 }
 
+/// What several quantities can have in common that are drawn on one y axis.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AxisUnit {
+    /// Fractions of which more is better, such as accuracies.
+    Fraction,
+    /// Mean losses of records, and what is computed from the clients' ones.
+    Loss,
+    /// Squared distances of an estimate from what it should be.
+    SquaredDistance,
+}
+
+impl AxisUnit {
+    /// The title of a y axis on which several such quantities are drawn.
+    pub fn title(self) -> &'static str {
+        match self {
+            Self::Fraction => "fraction",
+            Self::Loss => "loss",
+            Self::SquaredDistance => "squared distance",
+        }
+    }
+}
+
 #[expect(clippy::derivable_impls, reason = "a macro writes the variants")]
 impl Default for Quantity {
     fn default() -> Self {
@@ -102,6 +124,18 @@ impl Quantity {
     /// Whether it is counted, so that it is a whole number: every cost but the simulated seconds.
     pub fn is_counted(self) -> bool {
         matches!(self.info().kind, QuantityKind::Count(..))
+    }
+
+    /// What it has in common with the quantities that panels of one figure show with it, which have one y axis. `None`
+    /// if no other quantity fits on its axis: the spread of an accuracy is a fraction too, and far below accuracies.
+    pub fn axis_unit(self) -> Option<AxisUnit> {
+        use MeasuredOn::{ClientLosses, Loss};
+        match self.info().kind {
+            _ if self.more_is_better() => Some(AxisUnit::Fraction),
+            _ if self.info().is_error => Some(AxisUnit::SquaredDistance),
+            QuantityKind::Measured(Loss(_) | ClientLosses(_), _) => Some(AxisUnit::Loss),
+            _ => None,
+        }
     }
 
     /// Whether it is a cost of a run.

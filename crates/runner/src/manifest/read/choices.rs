@@ -46,17 +46,22 @@ impl<'a> Reader<'a> {
             Value::Table(_) => ("object", "map".to_owned()),
             Value::Datetime => ("", "datetime".to_owned()),
         };
-        if let Some(kind) = kinds.iter().find(|kind| kind["type"] == written) {
+        let is_written = |kind: &&Schema| {
+            kind["type"] == written || (written == "string" && !variants(kind).is_empty())
+        };
+        if let Some(kind) = kinds.iter().copied().find(is_written) {
             return self.read_value(kind, node, path);
         }
         let expected = kinds.iter().map(|kind| match kind["type"].as_str() {
             Some("array") if kind["items"]["type"] == "string" => "a list of strings",
-            Some("array") => "a list of numbers",
+            Some("array") if kind["items"]["type"] == "number" => "a list of numbers",
+            Some("array") => "a list of names",
             Some("object") if kind["properties"].is_null() => {
                 "a table with a list for each setting"
             }
             Some("object") => "a table",
             Some("string") => "a string",
+            _ if !variants(kind).is_empty() => "a name",
             _ => "a number",
         });
         let or = if kinds[0]["type"] == "array" { ", or " } else { " or " };

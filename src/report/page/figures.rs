@@ -31,7 +31,7 @@ pub fn draw(experiment: &Experiment<'_>) -> Result<Vec<PageFigure>, DrawError> {
             id: figure.id.clone(),
             title: figure.title.clone(),
             caption: figure.caption.clone(),
-            band: figure.exploration.as_ref().map(|shown| band_name(shown.band, shown.y)),
+            band: figure.exploration.as_ref().map(|shown| band_name(shown.band, shown.y[0])),
             svg: chart::svg(figure, chart::PAGE)?,
             live: matches!(figure.body, Body::Plot(_)),
         });

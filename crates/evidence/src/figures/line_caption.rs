@@ -80,7 +80,7 @@ impl LineFigure<'_> {
         let names: Vec<String> = self.y.iter().map(|y| quantity_symbol(*y, cells)).collect();
         let y = enumerated(&names);
         let runs = crate::cells::sample_in_words(cells);
-        let band = band_name(self.band, self.y);
+        let band = band_name(self.band, self.first());
         if matches!(self.x, XAxis::Rounds(_)) {
             return format!("Mean of {y} over n = {runs}; {band}.");
         }

@@ -18,9 +18,9 @@ pub fn with_usual_names(
     mut arrays: BTreeMap<String, Array>,
 ) -> Result<BTreeMap<String, Array>, ContentError> {
     let is_taken = ["x", "y", TEST].iter().any(|name| arrays.contains_key(*name));
-    if !is_taken && let Some(train) = Part::remove_from(&mut arrays, "train") {
+    if !is_taken && let Some(train) = RecordPart::remove_from(&mut arrays, "train") {
         let records = train.records();
-        let all = match Part::remove_from(&mut arrays, "test") {
+        let all = match RecordPart::remove_from(&mut arrays, "test") {
             Some(test) => {
                 let mut marks = vec![0.0; records];
                 marks.resize(records + test.records(), 1.0);
@@ -33,7 +33,9 @@ pub fn with_usual_names(
         arrays.insert("x".to_owned(), all.x);
         arrays.insert("y".to_owned(), all.y);
     }
-    if let Some(x) = arrays.get_mut("x").filter(|x| x.shape.len() > 2) {
+    // An array `x` alone need not be of records.
+    let has_labels = arrays.contains_key("y");
+    if let Some(x) = arrays.get_mut("x").filter(|x| has_labels && x.shape.len() > 2) {
         x.shape = vec![x.shape[0], x.shape[1..].iter().product()];
     }
     // Keras writes the labels of some of its datasets as a column.
@@ -44,12 +46,12 @@ pub fn with_usual_names(
 }
 
 /// The features and the labels of a part of the records.
-struct Part {
+struct RecordPart {
     x: Array,
     y: Array,
 }
 
-impl Part {
+impl RecordPart {
     /// Removes the arrays `x_part` and `y_part`, in capitals or not, if both are there and have values that are read.
     fn remove_from(arrays: &mut BTreeMap<String, Array>, part: &str) -> Option<Self> {
         let name_of = |letter: &str| {

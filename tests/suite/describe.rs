@@ -429,6 +429,29 @@ fn sparse_arrays() {
 }
 
 #[test]
+fn a_table_without_records_or_features_says_what_it_lacks() {
+    let bench = Bench::new();
+    for (file, text, reason) in [
+        ("none.csv", "a,label\n", "there is no record after the header"),
+        (
+            "empty.csv",
+            "e,f,label\n,NA,0\n,NA,1\n",
+            "no column but that of the labels, `label`, is a feature: columns without any value, which are left out: `e`, `f`\n",
+        ),
+        (
+            "texts.csv",
+            "e,t,label\n,x,0\n,y,1\n",
+            "; write the manifest by hand, with `t` in `features` and `categorical`\n",
+        ),
+    ] {
+        bench.write(file, text);
+        let output = bench.run(&["data", file]).expect(2);
+        assert_eq!(output.out, "");
+        output.warns(&format!("error: {file}: ")).warns(reason);
+    }
+}
+
+#[test]
 fn what_no_problem_takes_is_described_with_the_reason() {
     let bench = Bench::new();
     for (file, text, arguments, described, reason) in [
@@ -473,21 +496,6 @@ fn what_no_problem_takes_is_described_with_the_reason() {
             &["--label", "b"],
             "",
             "--label names a column, but the file has none",
-        ),
-        ("none.csv", "a,label\n", &[], "", "there is no record after the header"),
-        (
-            "empty.csv",
-            "e,f,label\n,NA,0\n,NA,1\n",
-            &[],
-            "",
-            "no column but that of the labels, `label`, is a feature: columns without any value, which are left out: `e`, `f`\n",
-        ),
-        (
-            "texts.csv",
-            "e,t,label\n,x,0\n,y,1\n",
-            &[],
-            "",
-            "; write the manifest by hand, with `t` in `features` and `categorical`\n",
         ),
         ("r.txt", "1 1:2\n1 x\n", &[], "", "\"x\" is not index:value"),
     ] {

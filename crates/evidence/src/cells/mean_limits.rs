@@ -41,7 +41,7 @@ mod tests {
         let (low, high) = interval(Quantity::TestAccuracy, &accuracies);
         let errors = Summary::new(&accuracies.map(|accuracy| 1.0 - accuracy)).interval;
         assert_eq!((low, high), ((1.0 - errors.1).max(0.0), 1.0 - errors.0));
-        assert!(0.0 <= low && low < 0.7 && 0.75 < high && high <= 1.0, "{low} {high}");
+        assert!((0.0..0.7).contains(&low) && 0.75 < high && high <= 1.0, "{low} {high}");
         assert!(
             Summary::new(&accuracies).interval.1 > 1.0,
             "the logarithm of the accuracy does not fit"
@@ -56,7 +56,7 @@ mod tests {
         assert_eq!(interval(Quantity::Accuracy, &[1.0; 3]), (1.0, 1.0));
         assert_eq!(interval(Quantity::Accuracy, &[0.0, 0.0]), (0.0, 0.0));
         let (low, high) = interval(Quantity::AccuracySpread, &[0.1, 0.3]);
-        assert!(0.0 <= low && low < 0.1 && high == 0.5, "{low} {high}");
+        assert!((0.0..0.1).contains(&low) && high == 0.5, "{low} {high}");
         assert_eq!(interval(Quantity::AccuracySpread, &[0.0, 0.3]), (0.0, 0.5));
         assert!(interval(Quantity::Accuracy, &[0.9]).0.is_nan());
     }

@@ -46,9 +46,9 @@ struct Division<'a> {
 }
 
 /// The records of a table, whose labels and clients are in the columns that the user names. Without a name, labels are
-/// in the column with a usual name of labels, or else in the last one. Missing values are filled in, or their records left out, as the
-/// manifest to start from does it. If that would leave no record, all are there with their missing values, for a
-/// description without a manifest.
+/// in the column with a usual name of labels, or else in the last one. Missing values are filled in, or their records
+/// left out, as the manifest to start from does it. If that would leave no record, all are there with their missing
+/// values, for a description without a manifest.
 ///
 /// # Errors
 /// If there is no column of these names, no column at all, no record or no feature.
@@ -65,12 +65,7 @@ pub fn records<'a>(
     let labels =
         NamedColumn { name: &columns[place].0, column: columns[place].1.with_marks_read() };
     if labels.column.is_empty() {
-        let is_csv = file.format() == Some(FileFormat::Csv);
-        return Err(if is_csv {
-            RecordsError::NothingAfterHeader
-        } else {
-            RecordsError::NoRecords
-        });
+        return Err(no_records(file));
     }
     let divided = Division::new(file, columns, place, clients);
     if divided.features.is_empty() {
@@ -121,6 +116,14 @@ pub fn records<'a>(
         clients,
         table,
     })
+}
+
+/// The error that a table has columns and no records.
+fn no_records(file: &DataFile) -> RecordsError {
+    match file.format() {
+        Some(FileFormat::Csv) => RecordsError::NothingAfterHeader,
+        _ => RecordsError::NoRecords,
+    }
 }
 
 /// What the clients of a table are to be, whose labels are in column number `labels`.

@@ -11,14 +11,14 @@ use std::collections::BTreeMap;
 const INSTANCES: &str = include_str!("../manifests/instances.toml");
 
 /// The data of a page's script.
-struct PageData {
+pub(crate) struct PageData {
     json: Value,
     singles: Vec<u8>,
     doubles: Vec<u8>,
 }
 
 impl PageData {
-    fn of(html: &str) -> Self {
+    pub(crate) fn of(html: &str) -> Self {
         let (_, rest) = html.split_once("id=\"data\">").expect("the page has data");
         let json: Value = serde_json::from_str(rest.split("</script>").next().unwrap()).unwrap();
         let block = |name: &str| STANDARD.decode(json["numbers"][name].as_str().unwrap()).unwrap();
@@ -27,7 +27,7 @@ impl PageData {
         Self { json, singles, doubles }
     }
 
-    fn figure(&self, id: &str) -> &Value {
+    pub(crate) fn figure(&self, id: &str) -> &Value {
         let figures = self.json["figures"].as_array().unwrap();
         figures.iter().find(|figure| figure["id"] == id).expect("the page has the figure")
     }

@@ -1,5 +1,6 @@
 //! Figures of several quantities: a panel for each, with the same curves and one y axis.
 
+use crate::bands::PageData;
 use crate::figures::names;
 use crate::support::Bench;
 use serde_json::{Value, json};
@@ -32,11 +33,7 @@ local-steps = [1, 4]
 
 /// The data of a figure in the page of the experiment `m`, as its script reads them.
 fn page_data(bench: &Bench, id: &str) -> Value {
-    let page = bench.read("reports/m/report.html");
-    let (_, rest) = page.split_once("id=\"data\">").expect("the page has data");
-    let data: Value = serde_json::from_str(rest.split("</script>").next().unwrap()).unwrap();
-    let figures = data["figures"].as_array().unwrap();
-    figures.iter().find(|figure| figure["id"] == id).expect("the page has the figure").clone()
+    PageData::of(&bench.read("reports/m/report.html")).figure(id).clone()
 }
 
 /// The titles of the panels that a figure of a page has before a reader chooses others.

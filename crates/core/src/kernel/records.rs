@@ -429,7 +429,8 @@ impl RecordTables {
     }
 
     /// Replaces products by errors: `along` has the product of one record of each client, xᵀθ or, along a tangent,
-    /// xᵀ(θ* − θ), and afterwards the record's error, which includes its loss weight. `records` are the numbers of the records in their sets.
+    /// xᵀ(θ* − θ), and afterwards the record's error, which includes its loss weight. `records` are the numbers of the
+    /// records in their sets.
     ///
     /// # Safety
     /// `W` is present, with at most [`WIDEST_SHORT`] lanes; the clients have these records.

@@ -117,6 +117,11 @@ impl Column {
         }
     }
 
+    /// Whether the values are read, as numbers or as texts: those of other types, such as dates, are not.
+    pub fn is_read(&self) -> bool {
+        !matches!(self, Self::Unread { .. })
+    }
+
     /// For each row whether its value is missing: NaN, or a text that is a usual mark of a missing value.
     /// "-" is no mark in a column that has "+" too, because the two are then signs. Of values that are not read
     /// none counts as missing.
@@ -218,8 +223,8 @@ pub fn exact_text(text: &str) -> String {
     }
 }
 
-/// The few texts of a column that are no numbers, or marks of missing values, in a column most of whose values are numbers: a message
-/// names them.
+/// The few texts of a column that are no numbers, or marks of missing values, in a column most of whose values are
+/// numbers: a message names them.
 pub struct Exceptions {
     /// The row of the first of these texts.
     first: usize,

@@ -19,8 +19,15 @@ pub fn mean_limits(quantity: Quantity, sample: &[f64], limits: Limits) -> (f64, 
 
 /// The mean, the standard deviation and the interval of a sample of a quantity.
 pub fn summary(quantity: Quantity, sample: &[f64]) -> Summary {
-    let interval = mean_limits(quantity, sample, |losses| Summary::new(losses).interval);
-    Summary { interval, ..Summary::new(sample) }
+    let of_sample = Summary::new(sample);
+    let interval = if quantity.more_is_better() {
+        mean_limits(quantity, sample, |losses| Summary::new(losses).interval)
+    } else {
+        // The losses are the sample itself.
+        let (low, high) = of_sample.interval;
+        quantity.limits_from_loss(low, high)
+    };
+    Summary { interval, ..of_sample }
 }
 
 #[cfg(test)]

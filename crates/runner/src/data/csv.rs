@@ -203,15 +203,14 @@ fn check_names(
     found: &[ColumnSurvey],
     dialect: CsvDialect,
 ) -> Result<(), &'static str> {
-    let is_value = |name: &str| is_number(name, dialect) || is_mark(name);
     let are_values = heads
         .iter()
         .zip(found)
-        .all(|(name, column)| is_value(name) || column.has_text && column.has_head);
+        .all(|(name, column)| is_value(name, dialect) || column.has_text && column.has_head);
     let has_number_that_is_no_name =
         heads.iter().any(|name| is_number(name, dialect) && !may_be_name(name));
     let no_text_is_above_numbers =
-        heads.iter().zip(found).all(|(name, column)| is_value(name) || column.has_text);
+        heads.iter().zip(found).all(|(name, column)| is_value(name, dialect) || column.has_text);
     let counts_columns = heads.len() > 1
         && heads.iter().enumerate().all(|(i, name)| match i.checked_sub(1) {
             None => name.is_empty(),
@@ -222,8 +221,13 @@ fn check_names(
     if !has_number || !is_record || counts_columns {
         return Ok(());
     }
-    let all_numbers = heads.iter().all(is_value);
+    let all_numbers = heads.iter().all(|name| is_value(name, dialect));
     Err(if all_numbers { "numbers" } else { "values" })
+}
+
+/// Whether a field is written as a number, or as a mark of a missing value.
+fn is_value(name: &str, dialect: CsvDialect) -> bool {
+    is_number(name, dialect) || is_mark(name)
 }
 
 /// Whether a field is written as a number.

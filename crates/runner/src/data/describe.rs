@@ -294,14 +294,13 @@ fn label_place(columns: &[(String, Column)]) -> Option<usize> {
     let usual = LABELS
         .iter()
         .find_map(|wanted| columns.iter().position(|(name, _)| name.eq_ignore_ascii_case(wanted)));
-    let is_read = |column: &Column| !matches!(column, Column::Unread { .. });
     usual
         .or_else(|| {
             columns
                 .iter()
-                .rposition(|(name, column)| is_read(column) && !holds_clients(name, column))
+                .rposition(|(name, column)| column.is_read() && !holds_clients(name, column))
         })
-        .or_else(|| columns.iter().rposition(|(_, column)| is_read(column)))
+        .or_else(|| columns.iter().rposition(|(_, column)| column.is_read()))
 }
 
 impl FileRecords<'_> {

@@ -24,13 +24,24 @@ pub fn prepare_to_check<'a>(
     cells: &[&'a Cell],
 ) -> Result<Vec<Prepared<'a>>, Vec<Fault>> {
     let Ok(first) = prepare_at_most(files, optima, cells, 1) else {
+        // All that is wrong is reported, with the other instances too.
         return prepare_knowing(files, optima, cells);
     };
-    let (long, short): (Vec<_>, Vec<_>) = first.into_iter().partition(has_long_search);
-    let cells_of = |some: &[Prepared<'a>]| some.iter().map(|of| of.cell).collect::<Vec<_>>();
-    check_instances(files, &cells_of(&long))?;
-    let mut prepared = prepare_knowing(files, optima, &cells_of(&short))?;
-    prepared.extend(long);
+    let mut prepared = Vec::with_capacity(cells.len());
+    let mut long = Vec::new();
+    let mut short = Vec::new();
+    for of_cell in first {
+        if of_cell.cell.identity.built_instances() == 1 {
+            prepared.push(of_cell);
+        } else if has_long_search(&of_cell) {
+            long.push(of_cell.cell);
+            prepared.push(of_cell);
+        } else {
+            short.push(of_cell.cell);
+        }
+    }
+    check_instances(files, &long)?;
+    prepared.extend(prepare_knowing(files, optima, &short)?);
     Ok(prepared)
 }
 
@@ -86,7 +97,7 @@ mod tests {
     use super::*;
     use exactfed_core::problem::arrays::NoFiles;
 
-    /// Of a cell on four instances all are built in few unknowns, and one in many.
+    /// A cell on four instances has all of them in few unknowns, and one in many.
     #[test]
     fn long_searches_are_made_on_one_instance() {
         for (d, built) in [(MOST_REFINED, 4), (MOST_REFINED + 1, 1)] {

@@ -3,9 +3,9 @@
 //! Clients have equal weights by default, however many records they hold: F̄ is the mean of the
 //! clients' means, as in the theory. Weighted by their records, it is the mean over the records.
 //!
-//! `settings` has the keys, and `class_weights` those of the loss that depend on classes; `read`, `columns`, `storage` and `checks` make [`Records`] of a file's contents;
-//! `test_set` draws the records that no client holds;
-//! `standardise` scales features; `partition` splits records among clients, by the `ranks` of their labels.
+//! `settings` has the keys, and `class_weights` those of the loss that depend on classes; `read`, `columns`, `storage`
+//! and `checks` make [`Records`] of a file's contents; `test_set` draws the records that no client holds; `standardise`
+//! scales features; `partition` splits records among clients, by the `ranks` of their labels.
 
 mod checks;
 mod class_weights;
@@ -26,10 +26,10 @@ pub use class_weights::ClassWeights;
 use ranks::{distinct_texts, number_of_classes, ranks, ranks_among};
 pub use read::FeatureForms;
 pub use records::Records;
+use records::records_of_each;
 pub use settings::{
     ClientWeights, Dataset, MissingValues, Split, Storage, TestGroups, TestRecords,
 };
-use std::collections::BTreeMap;
 use test_set::{LabelKind, TestDraw};
 
 /// What a message says to do where a test set that is drawn takes all records that clients need.
@@ -78,23 +78,14 @@ impl ClientRecords {
         let problem = RecordProblem::new(loss, held, given)?;
         let Some(test) = &self.test else { return Ok(problem) };
         let problem = problem.with_test(store(test, &[(0..test.count()).collect()])?);
-        let drawn_from = self.test_clients.as_deref().map(records_of_each);
-        match test.of_clients().or(drawn_from) {
+        let by_column = test.of_clients();
+        let drawn_from = self.test_clients.as_ref();
+        let drawn_from = drawn_from.map(|clients| records_of_each(clients.iter().copied()));
+        match by_column.or(drawn_from) {
             Some(sets) => Ok(problem.with_test_of_clients(store(test, &sets)?)),
             None => Ok(problem),
         }
     }
-}
-
-/// For each client that has some records their indices, in the order of the clients, given the client of each record.
-fn records_of_each(clients: &[Option<usize>]) -> Vec<Vec<usize>> {
-    let mut sets: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
-    for (record, client) in clients.iter().enumerate() {
-        if let Some(client) = client {
-            sets.entry(*client).or_default().push(record);
-        }
-    }
-    sets.into_values().collect()
 }
 
 impl Dataset {

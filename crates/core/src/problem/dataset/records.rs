@@ -6,6 +6,7 @@ use crate::kernel::softmax::MOST_CLASSES;
 use crate::problem::arrays::{Column, sanitised};
 use crate::problem::fault::Fault;
 use crate::words::count;
+use std::collections::BTreeMap;
 use std::ops::Range;
 
 /// A column of categories among the features of records.
@@ -88,10 +89,8 @@ impl Records {
     /// For each client that has some of these records their indices, in the order of the values of the column that
     /// names clients; `None` if no column does, as then nobody says whose the records of a test set are.
     pub(super) fn of_clients(&self) -> Option<Vec<Vec<usize>>> {
-        let ranks = ranks(self.groups.as_ref()?);
-        let mut sets = vec![Vec::new(); number_of_classes(&ranks)];
-        ranks.iter().enumerate().for_each(|(record, client)| sets[*client].push(record));
-        Some(sets)
+        let clients = ranks(self.groups.as_ref()?);
+        Some(records_of_each(clients.into_iter().map(Some)))
     }
 
     /// The class, from 0, of each record of `part`, which is these records, those that clients hold, or the test
@@ -188,4 +187,16 @@ impl Records {
         };
         Err(Fault::new("dataset.label", message))
     }
+}
+
+/// For each client that has some records their indices, in the order of the clients, given the client of each record, if
+/// it has one.
+pub(super) fn records_of_each(clients: impl Iterator<Item = Option<usize>>) -> Vec<Vec<usize>> {
+    let mut sets: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
+    for (record, client) in clients.enumerate() {
+        if let Some(client) = client {
+            sets.entry(client).or_default().push(record);
+        }
+    }
+    sets.into_values().collect()
 }

@@ -360,9 +360,9 @@ impl<L: RecordLoss<S>, S: RecordSets> Facts for RecordProblem<L, S> {
     fn convexity(&self) -> Option<f64> {
         (!self.linear()).then_some(self.loss.l2())
     }
-    /// λ + b ‖E w xxᵀ‖ with b the bound on the second derivatives of ℓ and w the loss weights. It is computed for losses that
-    /// state a bound on their third derivatives, all of which are of one product, and not for sparse records,
-    /// which may have many features.
+    /// λ + b ‖E w xxᵀ‖ with b the bound on the second derivatives of ℓ and w the loss weights. It is computed for
+    /// losses that state a bound on their third derivatives, all of which are of one product, and not for sparse
+    /// records, which may have many features.
     fn mean_smoothness(&self, client: usize) -> Option<f64> {
         let set = self.set_of(client);
         let rows = L::INVERSE_THIRD.and(self.records.dense_rows(set))?;

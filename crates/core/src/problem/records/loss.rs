@@ -27,7 +27,8 @@ pub struct RecordPlace {
 /// holds set c modulo the number of sets. E is the mean over the records of a set, x are the features of a
 /// record, δ is its residual and W its weight ([`RecordLoss`]); f ⊗ x are the K d products of K numbers f
 /// with x. The loss of a record is w ℓ, with w its *loss weight*, which is 1 unless [`RecordSets::loss_weights`] says
-/// otherwise, and which the δ and W of all functions here include. `at` are the [`RecordLoss::record_numbers`] of a set at the point at which a function is computed.
+/// otherwise, and which the δ and W of all functions here include. `at` are the [`RecordLoss::record_numbers`] of a set
+/// at the point at which a function is computed.
 pub trait RecordSets: Send + Sync + Sized + 'static {
     /// K, the number of products of a record with rows of θ.
     fn classes(&self) -> usize {

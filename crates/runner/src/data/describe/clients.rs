@@ -136,7 +136,6 @@ pub fn clients_of_arrays(
     wanted: Option<ClientWish<'_>>,
 ) -> Result<RecordClients, RecordsError> {
     let fits = |array: &Array| array.shape == [rows];
-    let is_read = |array: &Array| !matches!(array.values, Column::Unread { .. });
     let found = match wanted {
         Some(ClientWish::Number(parts)) => return Ok(RecordClients::Parts(Some(parts))),
         Some(ClientWish::Column(_)) if arrays.is_empty() => {
@@ -147,7 +146,7 @@ pub fn clients_of_arrays(
             _ => return Err(RecordsError::NoClientArray { arrays: shapes(arrays) }),
         },
         None => arrays.iter().find(|(name, array)| {
-            fits(array) && is_read(array) && *name != "y" && may_be_clients(name)
+            fits(array) && array.values.is_read() && *name != "y" && may_be_clients(name)
         }),
     };
     Ok(match found {

@@ -54,16 +54,8 @@ struct RecordPart {
 impl RecordPart {
     /// Removes the arrays `x_part` and `y_part`, in capitals or not, if both are there and have values that are read.
     fn remove_from(arrays: &mut BTreeMap<String, Array>, part: &str) -> Option<Self> {
-        let name_of = |letter: &str| {
-            let wanted = format!("{letter}_{part}");
-            let mut found = arrays.iter().filter(|(name, array)| {
-                let is_read = !matches!(array.values, Column::Unread { .. });
-                name.eq_ignore_ascii_case(&wanted) && is_read && !array.shape.is_empty()
-            });
-            found.next().map(|(name, _)| name.clone())
-        };
-        let x = name_of("x")?;
-        let y = name_of("y")?;
+        let x = name_of_part(arrays, "x", part)?;
+        let y = name_of_part(arrays, "y", part)?;
         Some(Self { x: arrays.remove(&x)?, y: arrays.remove(&y)? })
     }
 
@@ -78,6 +70,15 @@ impl RecordPart {
         let y = followed_by(self.y, other.y, "y")?;
         Ok(Self { x, y })
     }
+}
+
+/// The name of the array `letter_part`, in capitals or not, if there is one whose values are read.
+fn name_of_part(arrays: &BTreeMap<String, Array>, letter: &str, part: &str) -> Option<String> {
+    let wanted = format!("{letter}_{part}");
+    let mut found = arrays.iter().filter(|(name, array)| {
+        name.eq_ignore_ascii_case(&wanted) && array.values.is_read() && !array.shape.is_empty()
+    });
+    found.next().map(|(name, _)| name.clone())
 }
 
 /// The records of one array and then those of another; `letter` is the one with which their names begin.

@@ -54,6 +54,7 @@ lints: lint-scripts ## Check format and lints
 	$(CARGO) clippy --release --locked --bench bars --bench compare --test browser -- $(LINTS)
 	$(CARGO) clippy --release --locked -p exactfed-tools --all-targets -- $(LINTS)
 	$(CARGO) clippy --release --locked -p exactfed-python -- $(LINTS)
+	$(CARGO) check --release --locked --manifest-path fuzz/Cargo.toml
 
 lint-scripts: ## Check Python, shell scripts, workflows and the scripts of pages (pip and npm install the linters)
 	scripts/lint.sh

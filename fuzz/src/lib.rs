@@ -98,7 +98,7 @@ pub fn built(name: &str, bytes: &[u8], tables: Option<TableReader>) {
     let Ok(contents) = data::read(&file, bytes.to_vec(), tables) else { return };
     // What is large takes its time by right.
     let numbers = match &contents {
-        Contents::Arrays(all) => all.values().map(|a| a.data.len()).sum(),
+        Contents::Arrays(all) => all.values().map(|a| a.values.len()).sum(),
         Contents::Table(all) => all.iter().map(|(_, c)| c.len()).sum(),
         Contents::Records { features, .. } | Contents::SparseArrays { features, .. } => {
             features.len().saturating_mul(features.dim())

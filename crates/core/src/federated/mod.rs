@@ -9,6 +9,7 @@
 
 mod correction;
 mod cost;
+mod draw;
 mod pool;
 mod round_clients;
 mod sampling;
@@ -22,6 +23,7 @@ use crate::problem::Problem;
 use crate::rng::{Purpose, Stream};
 pub use correction::ControlVariates;
 pub use cost::Cost;
+pub use draw::{Draw, DrawError};
 use pool::{AnyPool, LocalRound, Pool, advance_in_parallel};
 pub use round_clients::{LocalWork, RoundClients};
 use sampling::ClientSampler;

@@ -1,9 +1,12 @@
 //! The clients' streams, states of noise and local steps, for every algorithm.
 
 use super::Conditions;
+use super::draw::{ClientNoise, Draw, DrawError};
 use crate::kernel::{self, Cohort, CohortData, Draws, LocalSteps, Members, Proximal};
 use crate::problem::{Problem, mean_of_calls};
 use crate::rng::{Purpose, Stream};
+use std::any::Any;
+use std::sync::Arc;
 
 /// The problem of a run, and what the draws of its clients depend on.
 pub struct Pool<'p, P: Problem> {
@@ -84,6 +87,36 @@ pub trait AnyPool: Send {
         mean: &mut [f64],
         one: &mut [f64],
     );
+    /// Makes the draws of `calls` oracle calls of each of these clients without evaluating fields. Returns what the
+    /// clients drew from, as it was before ([`Draw::before`]).
+    fn draw(&mut self, members: &Members, calls: u64) -> Arc<dyn Any + Send + Sync>;
+    /// Writes the mean of the oracle calls of a draw for a client at θ to `mean` (d numbers); `one` is a buffer of d
+    /// numbers for a single call. Nothing is drawn, and costs are the caller's to count.
+    ///
+    /// # Errors
+    /// If the client is not among those that drew, or the draw is of clients of another problem.
+    fn field_of_draw(
+        &self,
+        client: usize,
+        draw: &Draw,
+        theta: &[f64],
+        mean: &mut [f64],
+        one: &mut [f64],
+    ) -> Result<(), DrawError>;
+    /// The numbers of the records that a client drew: for each oracle call of the draw as many places as a batch has,
+    /// of which the last ones are `None` if the call has fewer records. `None` if the client draws no records.
+    ///
+    /// # Errors
+    /// As [`AnyPool::field_of_draw`].
+    fn records_of_draw(
+        &self,
+        client: usize,
+        draw: &Draw,
+    ) -> Result<Option<Vec<Option<usize>>>, DrawError>;
+    /// Writes the mean field F̄_k(θ) of a client to `field`, d numbers.
+    fn expected_field(&self, client: usize, theta: &[f64], field: &mut [f64]);
+    /// The number of records from which a client draws; `None` if it draws none.
+    fn record_count(&self, client: usize) -> Option<usize>;
 }
 
 impl<P: Problem> AnyPool for Pool<'_, P> {
@@ -102,6 +135,83 @@ impl<P: Problem> AnyPool for Pool<'_, P> {
         let problem = self.problem;
         let mut draws = Draws { rng: &mut self.streams[client], state: &mut self.states[client] };
         mean_of_calls(calls, mean, one, |out| problem.oracle(client, &mut draws, theta, out));
+    }
+
+    fn draw(&mut self, members: &Members, calls: u64) -> Arc<dyn Any + Send + Sync> {
+        let mut before = Vec::with_capacity(members.indices().len());
+        let mut records = Vec::new();
+        for &client in members.indices() {
+            let rng = &mut self.streams[client];
+            let state = &mut self.states[client];
+            before.push(ClientNoise { rng: rng.clone(), state: state.clone() });
+            let mut draws = Draws { rng, state };
+            for _ in 0..calls {
+                self.problem.draw(client, &mut draws, &mut records);
+                records.clear();
+            }
+        }
+        Arc::new(before)
+    }
+
+    fn field_of_draw(
+        &self,
+        client: usize,
+        draw: &Draw,
+        theta: &[f64],
+        mean: &mut [f64],
+        one: &mut [f64],
+    ) -> Result<(), DrawError> {
+        let ClientNoise { mut rng, mut state } = self.noise_of_draw(client, draw)?;
+        let mut draws = Draws { rng: &mut rng, state: &mut state };
+        mean_of_calls(draw.calls, mean, one, |out| {
+            self.problem.oracle(client, &mut draws, theta, out);
+        });
+        Ok(())
+    }
+
+    fn records_of_draw(
+        &self,
+        client: usize,
+        draw: &Draw,
+    ) -> Result<Option<Vec<Option<usize>>>, DrawError> {
+        let ClientNoise { mut rng, mut state } = self.noise_of_draw(client, draw)?;
+        if self.problem.record_count(client).is_none() {
+            return Ok(None);
+        }
+        let mut draws = Draws { rng: &mut rng, state: &mut state };
+        let mut all = Vec::new();
+        let mut records = Vec::new();
+        for call in 1..=draw.calls {
+            self.problem.draw(client, &mut draws, &mut records);
+            all.extend(records.drain(..).map(Some));
+            // A call may have fewer records than a batch: the last one of an epoch.
+            all.resize((call * self.problem.batch()) as usize, None);
+        }
+        Ok(Some(all))
+    }
+
+    fn expected_field(&self, client: usize, theta: &[f64], field: &mut [f64]) {
+        self.problem.mean_field(client, theta, field);
+    }
+
+    fn record_count(&self, client: usize) -> Option<usize> {
+        self.problem.record_count(client)
+    }
+}
+
+impl<P: Problem> Pool<'_, P> {
+    /// A copy of what a client drew from when this draw was made.
+    ///
+    /// # Errors
+    /// As [`AnyPool::field_of_draw`].
+    fn noise_of_draw(
+        &self,
+        client: usize,
+        draw: &Draw,
+    ) -> Result<ClientNoise<P::State>, DrawError> {
+        let before = draw.before.downcast_ref::<Vec<ClientNoise<P::State>>>();
+        let before = before.ok_or(DrawError::OtherRun)?;
+        Ok(before[draw.place_of(client)?].clone())
     }
 }
 

@@ -1,6 +1,7 @@
 //! The clients of a run as a custom algorithm sees them, which is defined outside of this crate: the algorithm decides
 //! what happens in a round, and the engine runs the local steps and makes the draws.
 
+use super::draw::{Draw, DrawError, RunIdentity};
 use super::pool::{AnyPool, LocalRound, Pool, average};
 use super::terms::StatedPrice;
 use super::work::RoundWork;
@@ -8,6 +9,7 @@ use super::{Conditions, Cost};
 use crate::kernel::{LocalSteps, Members, Proximal};
 use crate::problem::Problem;
 use crate::rng::{Purpose, Stream};
+use std::sync::Arc;
 
 /// What the members of the cohort do in [`RoundClients::local_steps`].
 #[derive(Clone, Copy, Debug)]
@@ -48,6 +50,8 @@ pub struct RoundClients<'p> {
     /// Whether communication in this round was counted by [`RoundClients::charge`].
     charged: bool,
     cost: Cost,
+    /// What the draws of these clients are recognised by.
+    identity: Arc<RunIdentity>,
 }
 
 impl<'p> RoundClients<'p> {
@@ -68,6 +72,7 @@ impl<'p> RoundClients<'p> {
             price,
             charged: false,
             cost: Cost::default(),
+            identity: Arc::new(RunIdentity),
         }
     }
 
@@ -147,17 +152,119 @@ impl<'p> RoundClients<'p> {
     /// # Panics
     /// If lengths do not fit N and d, or `calls` is 0.
     pub fn fields(&mut self, points: &[f64], calls: u64, fields: &mut [f64]) {
-        let n = self.count();
+        assert!(calls > 0);
+        self.check_sizes(points, fields);
         let d = self.dim;
-        assert!(calls > 0 && fields.len() == n * d && [d, n * d].contains(&points.len()));
         let mut one = vec![0.0; d];
         for &client in self.members.indices() {
-            let at = if points.len() == d { 0 } else { client * d };
             let mean = &mut fields[client * d..][..d];
-            self.pool.mean_field(client, calls, &points[at..][..d], mean, &mut one);
+            self.pool.mean_field(client, calls, point_of(points, client, d), mean, &mut one);
         }
+        self.count_calls(calls);
+    }
+
+    /// Makes the draws of the next `calls` oracle calls (1 or more) of each member and keeps them, so that fields can be
+    /// evaluated on them at several points ([`Self::fields_of_draw`]). Streams and states of noise are then as after
+    /// [`Self::fields`] with as many calls: a Markov chain has moved once for each call, whatever is evaluated later.
+    /// Only members draw. A draw costs nothing; evaluations are counted.
+    ///
+    /// # Panics
+    /// If `calls` is 0.
+    pub fn draw(&mut self, calls: u64) -> Draw {
+        assert!(calls > 0);
+        let before = self.pool.draw(&self.members, calls);
+        let members = self.members.clone();
+        Draw { run: self.identity.clone(), calls, members, before }
+    }
+
+    /// Writes the mean of the oracle calls of a draw to the row of `fields` of each member, at its point, as
+    /// [`Self::fields`] does with draws of its own: `fields(points, calls)` and `fields_of_draw(points, draw(calls))`
+    /// have the same bits. The draw may be of an earlier round of this run. The calls are counted as cost each time.
+    ///
+    /// # Errors
+    /// If the draw is of another run, or a client that takes part now did not draw.
+    ///
+    /// # Panics
+    /// If lengths do not fit N and d.
+    pub fn fields_of_draw(
+        &mut self,
+        points: &[f64],
+        draw: &Draw,
+        fields: &mut [f64],
+    ) -> Result<(), DrawError> {
+        self.check_sizes(points, fields);
+        self.check_run(draw)?;
+        let d = self.dim;
+        let mut one = vec![0.0; d];
+        for &client in self.members.indices() {
+            let mean = &mut fields[client * d..][..d];
+            let point = point_of(points, client, d);
+            self.pool.field_of_draw(client, draw, point, mean, &mut one)?;
+        }
+        self.count_calls(draw.calls);
+        Ok(())
+    }
+
+    /// The numbers of the records that a client drew, from 0 on among those that it holds: for each oracle call of the
+    /// draw as many places as a batch has, of which the last ones are `None` if the call has fewer records (the last
+    /// batch of an epoch). `None` if the client did not draw, or the problem draws no records.
+    ///
+    /// # Errors
+    /// If the draw is of another run.
+    pub fn records_of_draw(
+        &self,
+        draw: &Draw,
+        client: usize,
+    ) -> Result<Option<Vec<Option<usize>>>, DrawError> {
+        self.check_run(draw)?;
+        match self.pool.records_of_draw(client, draw) {
+            Err(DrawError::NotDrawn { .. }) => Ok(None),
+            found => found,
+        }
+    }
+
+    /// The numbers of records from which the clients draw, N numbers; `None` if the problem draws no records.
+    pub fn record_counts(&self) -> Option<Vec<usize>> {
+        (0..self.count()).map(|client| self.pool.record_count(client)).collect()
+    }
+
+    /// Writes the mean field F̄_k, the expectation of an oracle call, to the row of `fields` of each member, at its point
+    /// as in [`Self::fields`]: the gradient over all records of the client, where it has some. Nothing is drawn. It
+    /// counts as many gradients as the client draws records from, and as one where it draws none.
+    ///
+    /// # Panics
+    /// If lengths do not fit N and d.
+    pub fn mean_fields(&mut self, points: &[f64], fields: &mut [f64]) {
+        self.check_sizes(points, fields);
+        let d = self.dim;
+        let mut largest = 0;
+        for &client in self.members.indices() {
+            let field = &mut fields[client * d..][..d];
+            self.pool.expected_field(client, point_of(points, client, d), field);
+            let gradients = self.pool.record_count(client).unwrap_or(1) as u64;
+            self.cost.oracle_calls += gradients;
+            largest = gradients.max(largest);
+        }
+        self.cost.sequential_calls += largest;
+    }
+
+    /// Counts `calls` oracle calls of each member.
+    fn count_calls(&mut self, calls: u64) {
         self.cost.oracle_calls += self.evaluations * calls * self.members.indices().len() as u64;
         self.cost.sequential_calls += self.evaluations * calls;
+    }
+
+    /// # Panics
+    /// If `fields` are not N rows of d numbers, or `points` neither one such row nor N.
+    fn check_sizes(&self, points: &[f64], fields: &[f64]) {
+        let all = self.count() * self.dim;
+        assert!(fields.len() == all && [self.dim, all].contains(&points.len()));
+    }
+
+    /// # Errors
+    /// [`DrawError::OtherRun`] if other clients made the draw.
+    fn check_run(&self, draw: &Draw) -> Result<(), DrawError> {
+        if Arc::ptr_eq(&self.identity, &draw.run) { Ok(()) } else { Err(DrawError::OtherRun) }
     }
 
     /// Writes the mean of the members' rows of `rows` (N rows of d), weighted by the clients' shares, to `mean` (d
@@ -201,6 +308,12 @@ impl<'p> RoundClients<'p> {
     pub fn cost(&self) -> Cost {
         self.cost
     }
+}
+
+/// The point of a client among `points`, which has d numbers, the point of all, or a row of d for each client.
+fn point_of(points: &[f64], client: usize, d: usize) -> &[f64] {
+    let row = if points.len() == d { 0 } else { client };
+    &points[row * d..][..d]
 }
 
 #[cfg(test)]

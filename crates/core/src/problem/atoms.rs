@@ -204,6 +204,11 @@ impl Problem for Atoms {
         let atom = self.clients[client].distribution.pick(draws.rng.bits()) as usize;
         self.field(client, atom, theta, field);
     }
+
+    /// Draws the bits that pick an atom.
+    fn draw(&self, _client: usize, draws: &mut Draws<()>, _records: &mut Vec<usize>) {
+        draws.rng.bits();
+    }
 }
 
 #[cfg(test)]

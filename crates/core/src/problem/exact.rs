@@ -58,4 +58,7 @@ impl Problem for Exact {
     fn oracle(&self, client: usize, _draws: &mut Draws<()>, theta: &[f64], field: &mut [f64]) {
         self.0.mean_field(client, theta, field);
     }
+
+    /// Draws nothing.
+    fn draw(&self, _client: usize, _draws: &mut Draws<()>, _records: &mut Vec<usize>) {}
 }

@@ -210,6 +210,13 @@ impl Problem for Lms {
         let error = along - self.noise * rng.gaussian();
         field.iter_mut().for_each(|h| *h *= error);
     }
+
+    /// Draws the Gaussians of h and that of v.
+    fn draw(&self, _client: usize, draws: &mut Draws<()>, _records: &mut Vec<usize>) {
+        for _ in 0..=self.dim() {
+            draws.rng.gaussian();
+        }
+    }
 }
 
 #[cfg(test)]

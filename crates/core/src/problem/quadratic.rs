@@ -179,6 +179,16 @@ pub struct Quadratic {
 const LONG: usize = 16;
 
 impl Quadratic {
+    /// Draws 1 + τw, the factor of multiplicative noise.
+    #[inline(always)]
+    fn draw_factor(&self, rng: &mut Stream) -> f64 {
+        match self.form {
+            MultiplicativeForm::Gaussian => 1.0 + self.multiplicative * rng.gaussian(),
+            MultiplicativeForm::TwoPoint if rng.bits() >> 63 == 0 => 1.0 - self.multiplicative,
+            MultiplicativeForm::TwoPoint => 1.0 + self.multiplicative,
+        }
+    }
+
     /// Writes ∇f_c(θ) = H_c θ − H_c θ_c* to `field`, d numbers.
     #[inline(always)]
     fn gradient(&self, client: usize, theta: &[f64], field: &mut [f64]) {
@@ -259,15 +269,23 @@ impl Problem for Quadratic {
         let rng = &mut *draws.rng;
         self.gradient(client, theta, field);
         if self.multiplicative > 0.0 {
-            let factor = match self.form {
-                MultiplicativeForm::Gaussian => 1.0 + self.multiplicative * rng.gaussian(),
-                MultiplicativeForm::TwoPoint if rng.bits() >> 63 == 0 => 1.0 - self.multiplicative,
-                MultiplicativeForm::TwoPoint => 1.0 + self.multiplicative,
-            };
+            let factor = self.draw_factor(rng);
             field.iter_mut().for_each(|x| *x *= factor);
         }
         if self.noise > 0.0 {
             field.iter_mut().for_each(|x| *x += self.noise * rng.gaussian());
+        }
+    }
+
+    /// Draws w and ε, as far as they have standard deviations above 0.
+    fn draw(&self, _client: usize, draws: &mut Draws<()>, _records: &mut Vec<usize>) {
+        if self.multiplicative > 0.0 {
+            self.draw_factor(draws.rng);
+        }
+        if self.noise > 0.0 {
+            for _ in 0..self.dim() {
+                draws.rng.gaussian();
+            }
         }
     }
 }

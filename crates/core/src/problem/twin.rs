@@ -71,6 +71,15 @@ impl<P: Problem> Problem for Twin<P> {
         self.problem.linearised(client, draws, theta, out);
     }
 
+    /// Draws as the problem itself does, since its field is linearised for each draw.
+    fn draw(&self, client: usize, draws: &mut Draws<P::State>, records: &mut Vec<usize>) {
+        self.problem.draw(client, draws, records);
+    }
+
+    fn record_count(&self, client: usize) -> Option<usize> {
+        self.problem.record_count(client)
+    }
+
     /// Takes plain steps by the problem's fused kernel for its linearised field, if it has one, or else by the oracle
     /// of the twin. Extended steps, which have a proximal term or average several oracle calls, are always taken by the
     /// oracle: [`Problem::advance_linearised`] is for plain steps only.

@@ -461,6 +461,16 @@ impl<L: RecordLoss<S>, S: RecordSets> Problem for RecordProblem<L, S> {
         self.records.field(client, theta, batch, || draws.rng.index(records), field);
     }
 
+    /// Draws a batch of records, as many as the oracle does.
+    fn draw(&self, client: usize, draws: &mut Draws<()>, records: &mut Vec<usize>) {
+        let count = self.records_of(client);
+        records.extend((0..self.loss.batch()).map(|_| draws.rng.index(count)));
+    }
+
+    fn record_count(&self, client: usize) -> Option<usize> {
+        Some(self.records_of(client))
+    }
+
     /// Draws a batch of records, those that the oracle would draw from this stream, and writes λθ plus the mean of
     /// their fields δ ⊗ x, linearised at θ*.
     #[inline(always)]

@@ -16,6 +16,7 @@ use crate::problem::oracle::Problem;
 use crate::rng::Stream;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use std::sync::Arc;
 
 /// How a client draws the records of its gradients.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -53,10 +54,11 @@ impl Sampling {
 pub struct Reshuffled<L, S>(pub RecordProblem<L, S>);
 
 /// A client's place in an epoch.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Epoch {
-    /// The numbers of the client's records in the order of the epoch; empty before the first one.
-    order: Vec<usize>,
+    /// The numbers of the client's records in the order of the epoch; empty before the first one. Clones share it, so
+    /// that a draw can be kept without a copy of the order.
+    order: Arc<[usize]>,
     /// How many of them are used.
     used: usize,
 }
@@ -66,7 +68,7 @@ impl Epoch {
     /// are, an order of the `records` records of the client is drawn first, each with equal probability.
     fn next_batch(&mut self, records: usize, batch: usize, rng: &mut Stream) -> &[usize] {
         if self.used == self.order.len() {
-            self.order = rng.distinct(records, records);
+            self.order = rng.distinct(records, records).into();
             self.used = 0;
         }
         let begin = self.used;
@@ -113,6 +115,16 @@ impl<L: RecordLoss<S>, S: RecordSets> Problem for Reshuffled<L, S> {
         // As many records are asked for as there are.
         let next_record = || records.next().unwrap_or_default();
         self.0.records.field(client, theta, batch.len(), next_record, field);
+    }
+
+    /// Draws the next batch of the epoch, which may have fewer than B records.
+    fn draw(&self, client: usize, draws: &mut Draws<Epoch>, records: &mut Vec<usize>) {
+        let all = self.0.records_of(client);
+        records.extend(draws.state.next_batch(all, self.0.loss.batch(), draws.rng));
+    }
+
+    fn record_count(&self, client: usize) -> Option<usize> {
+        self.0.record_count(client)
     }
 
     fn linearised(

@@ -52,6 +52,17 @@ pub struct Td {
 }
 
 impl Td {
+    /// Draws the successor s' of a client's state s under Markovian noise and returns it. It becomes the client's state
+    /// with probability `moving`; where that is 1, nothing is drawn for it.
+    #[inline(always)]
+    fn move_state(&self, chain: &[Alias<u32>], draws: &mut Draws<u32>) -> u32 {
+        let next = chain[*draws.state as usize].pick(draws.rng.bits());
+        if self.moving == 1.0 || draws.rng.uniform() < self.moving {
+            *draws.state = next;
+        }
+        next
+    }
+
     /// The instance with features `phi` (S rows of d) on these environments, which are solved in parallel;
     /// client c has environment number `environment_of[c]`. Each environment has S states, and each is of some
     /// client, so that clients with one environment are of one distribution and it is solved once.
@@ -290,19 +301,27 @@ impl Problem for Td {
     }
 
     /// Draws a pair (s, s') and writes its field φ(s)((φ(s) − γφ(s'))ᵀθ − r(s)), with γ the discount. Under Markovian
-    /// noise s is the client's state, and s' becomes its state with probability `moving`. Where that is 1, nothing is
-    /// drawn for it.
+    /// noise s is the client's state, and s' may become its state ([`Td::move_state`]).
     #[inline(always)]
     fn oracle(&self, client: usize, draws: &mut Draws<u32>, theta: &[f64], field: &mut [f64]) {
         match self.chains.get(client) {
             None => self.tables.oracle(client, draws.rng.bits(), theta, field),
             Some(chain) => {
                 let s = *draws.state as usize;
-                let next = chain[s].pick(draws.rng.bits());
+                let next = self.move_state(chain, draws);
                 self.tables.field(client, s, next as usize, theta, field);
-                if self.moving == 1.0 || draws.rng.uniform() < self.moving {
-                    *draws.state = next;
-                }
+            }
+        }
+    }
+
+    /// Draws a pair of states, or moves the client's state.
+    fn draw(&self, client: usize, draws: &mut Draws<u32>, _records: &mut Vec<usize>) {
+        match self.chains.get(client) {
+            None => {
+                draws.rng.bits();
+            }
+            Some(chain) => {
+                self.move_state(chain, draws);
             }
         }
     }

@@ -23,6 +23,25 @@ fn threads_do_not_matter() {
     }
 }
 
+/// Every algorithm passes over records in random orders with the same bits on any number of threads, and its draws are
+/// others than those with replacement.
+#[test]
+fn threads_do_not_matter_to_passes_over_records() {
+    let bench = Bench::with_smoke(&["all-least-squares-dataset"]);
+    let file = "experiments/smoke/all-least-squares-dataset.toml";
+    let found = |out: &str, arguments: &[&str]| {
+        bench.compute(&[&["--out", out, file], arguments].concat());
+        bench.digests(out)
+    };
+    let sampling = "problem.least-squares-dataset.sampling=\"reshuffled\"";
+    let one = found("one", &["--set", sampling, "--threads", "1"]);
+    let three = found("three", &["--set", sampling, "--threads", "3"]);
+    assert_eq!(one, three);
+    let with_replacement = found("with", &[]);
+    let shared = one.iter().filter(|digest| with_replacement.contains(digest)).count();
+    assert_eq!((one.len(), shared), (with_replacement.len(), 0));
+}
+
 #[test]
 fn shards_put_together_are_the_whole() {
     let bench = bench();

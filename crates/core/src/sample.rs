@@ -182,6 +182,27 @@ pub fn weighted_ridge_settings() -> (least_squares::Settings, Fixed) {
     (least_squares::Settings { dataset, l2: 0.2, batch: 2, sampling }, files)
 }
 
+/// Ridge regression in two dimensions for three clients with 3, 4 and 5 records, in batches of this size, so few that
+/// all orders of a client's records can be listed.
+pub fn short_ridge(batch: usize) -> least_squares::LeastSquares {
+    let holders = vec![0.0, 0.0, 0.0, 1.0, 1.0, 1.0, 1.0, 2.0, 2.0, 2.0, 2.0, 2.0];
+    let mut rng = Stream::shared_instance(12);
+    let features: Vec<f64> = holders.iter().map(|_| rng.gaussian()).collect();
+    let labels: Vec<f64> = holders.iter().map(|holder| holder + rng.gaussian()).collect();
+    let columns = [("a", features), ("client", holders), ("label", labels)];
+    let named = columns.map(|(name, values)| (name.to_owned(), Column::Numbers(values)));
+    let files = Fixed(Contents::Table(named.into_iter().collect()));
+    let dataset = Dataset {
+        clients: None,
+        split: Split::Column("client".into()),
+        intercept: true,
+        standardise: false,
+        ..Dataset::example()
+    };
+    let sampling = Sampling::default();
+    least_squares::Settings { dataset, l2: 0.3, batch, sampling }.build(1, &files).unwrap()
+}
+
 /// Least squares without a penalty on rows of three features, for one client. Targets are the products
 /// of the rows with `theta`.
 pub fn least_squares(rows: &[f64], theta: &[f64; 3]) -> least_squares::LeastSquares {

@@ -1,4 +1,5 @@
-//! Draws of the clients that are kept as values, so that a custom algorithm can evaluate fields on them at several points.
+//! Draws of the clients that are kept as values, so that a custom algorithm can evaluate fields on them at several
+//! points.
 
 use crate::kernel::Members;
 use crate::rng::Stream;

@@ -163,8 +163,8 @@ impl<'p> RoundClients<'p> {
         self.count_calls(calls);
     }
 
-    /// Makes the draws of the next `calls` oracle calls (1 or more) of each member and keeps them, so that fields can be
-    /// evaluated on them at several points ([`Self::fields_of_draw`]). Streams and states of noise are then as after
+    /// Makes the draws of the next `calls` oracle calls (1 or more) of each member and keeps them, so that fields can
+    /// be evaluated on them at several points ([`Self::fields_of_draw`]). Streams and states of noise are then as after
     /// [`Self::fields`] with as many calls: a Markov chain has moved once for each call, whatever is evaluated later.
     /// Only members draw. A draw costs nothing; evaluations are counted.
     ///
@@ -228,8 +228,8 @@ impl<'p> RoundClients<'p> {
         (0..self.count()).map(|client| self.pool.record_count(client)).collect()
     }
 
-    /// Writes the mean field F̄_k, the expectation of an oracle call, to the row of `fields` of each member, at its point
-    /// as in [`Self::fields`]: the gradient over all records of the client, where it has some. Nothing is drawn. It
+    /// Writes the mean field F̄_k, the expectation of an oracle call, to the row of `fields` of each member, at its
+    /// point as in [`Self::fields`]: the gradient over all records of the client, where it has some. Nothing is drawn. It
     /// counts as many gradients as the client draws records from, and as one where it draws none.
     ///
     /// # Panics

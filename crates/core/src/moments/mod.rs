@@ -18,7 +18,7 @@ use crate::round_program::Program;
 use crate::theory::effort::Effort;
 use crate::theory::exact::{
     CovarianceBlocks, Cycle, Moments, MomentsError, ProgramMoments, ProgramSizes, SpectralRadii,
-    closes,
+    check_passes, closes,
 };
 
 /// The version of these computations. It changes whenever a bit of their results changes,
@@ -49,7 +49,7 @@ impl<'a> ExactMoments<'a> {
     ///
     /// # Errors
     /// Why second moments do not close on this problem, or are not followed for this algorithm: the field is curved,
-    /// draws depend on each other, a part of clients of unequal shares is drawn whose shares are divided by their sum, FedNova weighs unequal shares, or no
+    /// draws depend on each other and are no whole passes over few records, a part of clients of unequal shares is drawn whose shares are divided by their sum, FedNova weighs unequal shares, or no
     /// program says what the rounds do, as for custom algorithms.
     pub fn new(facts: &'a dyn Facts, components: &'a [Component]) -> Result<Self, MomentsError> {
         closes(facts)?;
@@ -62,7 +62,8 @@ impl<'a> ExactMoments<'a> {
             return Err(MomentsError::UnequalProgress);
         }
         // Written to see whether a program can say what the rounds do.
-        constant_rounds(components, size(facts))?;
+        let program = constant_rounds(components, size(facts))?;
+        check_passes(&program, facts)?;
         Ok(Self { facts, components })
     }
 

@@ -3,6 +3,8 @@
 
 mod coins;
 mod participation;
+mod passes;
+mod shared_draws;
 
 use super::*;
 use crate::federated::{Clock, Decay, Learning, Schedule};

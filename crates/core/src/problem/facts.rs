@@ -117,6 +117,16 @@ pub trait Facts: Send + Sync {
     fn calls_of_epoch(&self, _client: usize) -> Option<f64> {
         None
     }
+    /// The number of records from which a client's oracle calls draw; `None` if they do not draw records, as without
+    /// noise.
+    fn record_count(&self, _client: usize) -> Option<usize> {
+        None
+    }
+    /// The fields of single records over which a client passes in a random order, without replacement: theory computes
+    /// the moments of whole passes from it. `None` unless the client draws in this way and its fields are affine.
+    fn record_pass(&self, _client: usize) -> Option<RecordPass> {
+        None
+    }
     /// E (F_c(θ; Z) − F̄_c(θ))(F_c(θ'; Z) − F̄_c(θ'))ᵀ, d × d, of the field
     /// linearised at θ* for each draw (a linear field is its own linearisation): a linear
     /// map of `s` = E (e, 1)(e', 1)ᵀ, (d+1) × (d+1), with e = θ − θ*
@@ -222,6 +232,23 @@ pub enum DrawSmoothness {
     Unbounded,
     /// Nothing is known of single draws, or fields are no gradients.
     Unknown,
+}
+
+/// What a client passes over in an epoch: all its records in an order that is drawn anew for each epoch, B at a time.
+/// The last batch has the records that are left.
+pub struct RecordPass {
+    /// The affine field of each record.
+    pub records: Vec<RecordField>,
+    /// B, the number of records of an oracle call.
+    pub batch: usize,
+}
+
+/// The affine field A (θ − θ*) + F(θ*) of a record.
+pub struct RecordField {
+    /// A, d × d.
+    pub matrix: Matrix,
+    /// F(θ*), d numbers.
+    pub at_optimum: Vec<f64>,
 }
 
 /// Whose records a loss or an accuracy is of.

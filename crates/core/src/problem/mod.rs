@@ -46,7 +46,7 @@ pub use chain::{Move, Trajectory};
 pub use cost::{ProblemCost, RecordCost, RecordsCost, vector_operations};
 pub(crate) use defaults::{is_default, is_unit, unit};
 pub use exact::Exact;
-pub use facts::{DrawSmoothness, Facts, RecordsOf, by_distribution};
+pub use facts::{DrawSmoothness, Facts, RecordField, RecordPass, RecordsOf, by_distribution};
 pub use fault::{Fault, Faults, MOST_DIMENSIONS, MOST_SPARSE_FEATURES};
 pub use form::{OracleForm, Visitor};
 pub use groups::group_clients;

@@ -32,24 +32,14 @@ pub trait Problem: Facts {
         field: &mut [f64],
     );
 
-    /// Makes the draws of one call of [`Problem::oracle`] without evaluating a field: afterwards the client's stream and
-    /// the state of its noise are as after the call. The numbers of the records that the call draws, from 0 on among
+    /// Makes the draws of one call of [`Problem::oracle`] without evaluating a field: afterwards the client's stream
+    /// and the state of its noise are as after the call. The numbers of the records that the call draws, from 0 on among
     /// those of the client, are appended to `records` in the order of the draw, if the problem has records. The default
     /// calls the oracle at the point 0, which takes as long as a gradient; what an oracle draws does not depend on θ.
-    fn draw(
-        &self,
-        client: usize,
-        draws: &mut Draws<Self::State>,
-        _records: &mut Vec<usize>,
-    ) {
+    fn draw(&self, client: usize, draws: &mut Draws<Self::State>, _records: &mut Vec<usize>) {
         let mut field = vec![0.0; self.dim()];
         let origin = vec![0.0; self.dim()];
         self.oracle(client, draws, &origin, &mut field);
-    }
-
-    /// The number of records from which a client draws; `None` if the oracle does not draw records, as without noise.
-    fn record_count(&self, _client: usize) -> Option<usize> {
-        None
     }
 
     /// F_c(θ*; Z) + ∇F_c(θ*; Z)(θ − θ*) into `field`, d numbers, from the same draws

@@ -46,6 +46,7 @@ impl<P: Problem> Facts for Twin<P> {
         fn independent(&self) -> bool;
         fn batch(&self) -> u64;
         fn calls_of_epoch(&self, client: usize) -> Option<f64>;
+        fn record_count(&self, client: usize) -> Option<usize>;
     });
 
     fn local_optimum(&self, client: usize) -> &[f64] {
@@ -74,10 +75,6 @@ impl<P: Problem> Problem for Twin<P> {
     /// Draws as the problem itself does, since its field is linearised for each draw.
     fn draw(&self, client: usize, draws: &mut Draws<P::State>, records: &mut Vec<usize>) {
         self.problem.draw(client, draws, records);
-    }
-
-    fn record_count(&self, client: usize) -> Option<usize> {
-        self.problem.record_count(client)
     }
 
     /// Takes plain steps by the problem's fused kernel for its linearised field, if it has one, or else by the oracle

@@ -215,6 +215,11 @@ pub enum Operation {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         draws: Option<usize>,
     },
+    /// The mean field F̄_k of each client, without a draw: THEORY (1.1).
+    MeanFields {
+        /// The θ at which mean fields are taken.
+        at: Expression,
+    },
     /// Σ w_k row_k, an atom of the server.
     Sum {
         /// One row for each client.
@@ -344,6 +349,7 @@ impl Operation {
                 [Some(start), correction.as_ref(), anchor.as_ref()].into_iter().flatten().collect()
             }
             Self::Fields { at: of, .. }
+            | Self::MeanFields { at: of }
             | Self::Sum { rows: of, .. }
             | Self::Members { rows: of }
             | Self::Mix { rows: of, .. }

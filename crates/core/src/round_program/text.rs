@@ -86,8 +86,7 @@ impl Round {
 
     /// The text of an operation as the right side of an equation, for readers: it does not determine the operation.
     /// Left out are the numbers of lists and matrices; whether local steps or gradients are of the members of the
-    /// cohort alone; which draws gradients share; and whether a vector is the server's or the clients', which the name
-    /// of the result says.
+    /// cohort alone; and whether a vector is the server's or the clients', which the name of the result says.
     fn operation_text(&self, operation: &Operation) -> String {
         match operation {
             Operation::Steps {
@@ -116,9 +115,11 @@ impl Round {
                 parts.extend((*proximal != 0.0).then(|| format!("proximal = {proximal}")));
                 format!("steps({})", parts.join(", "))
             }
-            Operation::Fields { at, calls, .. } => {
-                format!("fields({}, calls = {calls})", self.text(at))
+            Operation::Fields { at, calls, draws, .. } => {
+                let draws = draws.map_or(String::new(), |draws| format!(", draws = {draws}"));
+                format!("fields({}, calls = {calls}{draws})", self.text(at))
             }
+            Operation::MeanFields { at } => format!("mean fields({})", self.text(at)),
             Operation::Sum { rows, weights: Weights::Shares(_) } => {
                 format!("mean({})", self.text(rows))
             }

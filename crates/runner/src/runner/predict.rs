@@ -80,7 +80,9 @@ pub fn independent_moments<'a>(
     components: &'a [Component],
 ) -> Result<ExactMoments<'a>, NoMoments> {
     ExactMoments::new(facts, components).map_err(|error| match error {
-        MomentsError::Program(ProgramError::AdaptiveServer) => NoMoments::Unknown(error),
+        MomentsError::Program(ProgramError::AdaptiveServer) | MomentsError::PartOfPass => {
+            NoMoments::Unknown(error)
+        }
         _ => closes(facts).map_or_else(NoMoments::Unknown, |()| NoMoments::Open),
     })
 }

@@ -11,7 +11,7 @@ use crate::kernel::records::Tangent;
 use crate::kernel::{Cohort, Draws, InstructionSet, SparseRecords, squared_distance};
 use crate::linalg::Matrix;
 use crate::problem::affine::{Affine, half_square};
-use crate::problem::facts::{DrawSmoothness, Facts, RecordsOf};
+use crate::problem::facts::{DrawSmoothness, Facts, RecordField, RecordsOf};
 use crate::problem::lazy::get_or_compute;
 use crate::problem::minimise::{Minimiser, minimise};
 use crate::problem::oracle::{Problem, RecordSizes, advance_by_oracle, advance_together_by_client};
@@ -189,6 +189,27 @@ impl<L: RecordLoss<S>, S: RecordSets> RecordProblem<L, S> {
     /// The number of records that a client holds.
     pub(super) fn records_of(&self, client: usize) -> usize {
         self.records.records(self.set_of(client))
+    }
+
+    /// The field of each record of a client, with the penalty. `None` if fields are not affine.
+    pub(super) fn record_fields(&self, client: usize) -> Option<Vec<RecordField>> {
+        self.affine(client)?;
+        let set = self.set_of(client);
+        let d = self.dim();
+        let at = self.at_optimum(set);
+        let weight = self.records.second_derivatives(&self.loss, set, at);
+        let mut fields = Vec::with_capacity(self.records.records(set));
+        for record in 0..self.records.records(set) {
+            // A field that is affine is of a loss of one product of the record with θ.
+            let mut x = vec![0.0; d];
+            self.records.visit_record(set, record, |feature, value| x[feature] = value);
+            let mut matrix = Matrix::identity(d).scaled(self.loss.l2());
+            matrix.add_outer(weight(record, 0, 0), &x, &x);
+            let mut at_optimum = vec![0.0; d];
+            self.records.field(client, self.optimum(), 1, || record, &mut at_optimum);
+            fields.push(RecordField { matrix, at_optimum });
+        }
+        Some(fields)
     }
 
     /// Writes λθ plus the mean of the fields δ ⊗ x of `batch` records of a client, linearised at θ*, to `field`.
@@ -413,6 +434,9 @@ impl<L: RecordLoss<S>, S: RecordSets> Facts for RecordProblem<L, S> {
     fn calls_of_epoch(&self, client: usize) -> Option<f64> {
         Some(self.records_of(client) as f64 / self.loss.batch() as f64)
     }
+    fn record_count(&self, client: usize) -> Option<usize> {
+        Some(self.records_of(client))
+    }
     fn loss(&self, theta: &[f64], of: RecordsOf) -> Option<f64> {
         self.mean_over(of, |records, set| Some(self.sum_losses(records, set, theta)))
     }
@@ -465,10 +489,6 @@ impl<L: RecordLoss<S>, S: RecordSets> Problem for RecordProblem<L, S> {
     fn draw(&self, client: usize, draws: &mut Draws<()>, records: &mut Vec<usize>) {
         let count = self.records_of(client);
         records.extend((0..self.loss.batch()).map(|_| draws.rng.index(count)));
-    }
-
-    fn record_count(&self, client: usize) -> Option<usize> {
-        Some(self.records_of(client))
     }
 
     /// Draws a batch of records, those that the oracle would draw from this stream, and writes λθ plus the mean of

@@ -9,7 +9,7 @@ use super::instance::RecordProblem;
 use super::loss::{RecordLoss, RecordSets};
 use crate::kernel::Draws;
 use crate::linalg::Matrix;
-use crate::problem::facts::{DrawSmoothness, Facts, forward_facts, forward_measures};
+use crate::problem::facts::{DrawSmoothness, Facts, RecordPass, forward_facts, forward_measures};
 use crate::problem::fault::Fault;
 use crate::problem::form::{OracleForm, Visitor};
 use crate::problem::oracle::Problem;
@@ -92,12 +92,17 @@ impl<L: RecordLoss<S>, S: RecordSets> Facts for Reshuffled<L, S> {
         fn draw_smoothness(&self) -> DrawSmoothness;
         fn linear(&self) -> bool;
         fn batch(&self) -> u64;
+        fn record_count(&self, client: usize) -> Option<usize>;
     });
     forward_measures!(self.0);
 
     /// False: what is left of an epoch depends on what was drawn before.
     fn independent(&self) -> bool {
         false
+    }
+    fn record_pass(&self, client: usize) -> Option<RecordPass> {
+        let records = self.0.record_fields(client)?;
+        Some(RecordPass { records, batch: self.0.loss.batch() })
     }
     /// ⌈n_c/B⌉, the oracle calls that use every record of the client once.
     fn calls_of_epoch(&self, client: usize) -> Option<f64> {
@@ -121,10 +126,6 @@ impl<L: RecordLoss<S>, S: RecordSets> Problem for Reshuffled<L, S> {
     fn draw(&self, client: usize, draws: &mut Draws<Epoch>, records: &mut Vec<usize>) {
         let all = self.0.records_of(client);
         records.extend(draws.state.next_batch(all, self.0.loss.batch(), draws.rng));
-    }
-
-    fn record_count(&self, client: usize) -> Option<usize> {
-        self.0.record_count(client)
     }
 
     fn linearised(

@@ -15,6 +15,21 @@ pub enum MomentsError {
     /// Second moments close for independent draws only.
     #[error("the draws of a client depend on each other")]
     DependentDraws,
+    /// Moments of passes over records are followed for orders of few records alone, since all subsets are.
+    #[error(
+        "clients pass over up to {records} records in a random order, and the moments of a pass are computed for at most {most}"
+    )]
+    LongPass {
+        /// The largest number of records of a client.
+        records: usize,
+        /// The largest number that is allowed.
+        most: usize,
+    },
+    /// Clients pass over records, and a round does not consist of whole passes.
+    #[error(
+        "clients pass over their records, and moments are known only of rounds of local steps that are whole passes, of one gradient each"
+    )]
+    PartOfPass,
     /// The problem does not state the noise of its field.
     #[error("second moments of the problem's field do not close")]
     OpenField,

@@ -7,6 +7,7 @@
 use super::coin::GeometricSteps;
 use super::error::MomentsError;
 use super::local::{Drive, Steps, oracle_noise};
+use super::pass::{calls_of_pass, has_passes, pass_of};
 use crate::linalg::Matrix;
 use crate::problem::Facts;
 use std::collections::HashMap;
@@ -120,7 +121,8 @@ impl KnownSteps {
         Self { shared: true, of_means: self.of_means, oracles, ..Self::default() }
     }
 
-    /// One local step, THEORY (2.2), (2.3).
+    /// One local step, THEORY (2.2), (2.3), or one pass over the client's records where it draws them in passes,
+    /// THEORY (2.12).
     ///
     /// # Errors
     /// If second moments of the problem's field do not close.
@@ -128,6 +130,9 @@ impl KnownSteps {
         &self,
         OneStep { facts, client, drives, same }: OneStep<'_>,
     ) -> Result<Steps, MomentsError> {
+        if has_passes(facts) {
+            return pass_of(facts, client, drives, same, self.of_means);
+        }
         if self.of_means {
             return Ok(Steps::new(facts, client, None, drives, same));
         }
@@ -138,12 +143,14 @@ impl KnownSteps {
     }
 
     /// The local steps of both runs, as many as `one.drives` states for each, and at least 1. If one run takes more
-    /// steps, the draws of its extra steps are its own: THEORY (2.7).
+    /// steps, the draws of its extra steps are its own: THEORY (2.7). Where clients draw records in passes, the steps
+    /// are whole passes ([`check_passes`](super::pass::check_passes)).
     ///
     /// # Errors
     /// If second moments of the problem's field do not close.
     pub(super) fn steps(&self, one: OneStep<'_>) -> Result<Arc<Steps>, MomentsError> {
-        let [a, b] = one.drives.map(|drive| drive.update.steps);
+        let calls = calls_of_pass(one.facts, one.client);
+        let [a, b] = one.drives.map(|drive| drive.update.steps / calls);
         kept(&self.made, (one.key(), [a, b]), || {
             let both = self.times(one, a.min(b))?;
             if a == b {

@@ -125,6 +125,12 @@ impl Steps {
         Self { d, same, rest: 1.0, ends, noise }
     }
 
+    /// Steps, or a pass, with these means of the ends, Π, and this noise map, which has no rows if means alone are
+    /// followed. `same` says whether the two runs are one.
+    pub(super) fn with_noise(ends: [Matrix; 2], noise: Matrix, same: bool) -> Self {
+        Self { d: ends[0].rows(), same, rest: 1.0, ends, noise }
+    }
+
     /// These steps, after which all of y is multiplied by √(1 − p) = `discount`. Then the map of second
     /// moments is (1 − p) T, whose powers are the terms of THEORY (2.9): where steps expand, weights would
     /// underflow and powers of T overflow.

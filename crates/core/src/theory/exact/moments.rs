@@ -13,6 +13,7 @@ use super::error::MomentsError;
 use super::form::Form;
 use super::known::KnownSteps;
 use super::noise::KnownMoments;
+use super::pass::{check_lengths, check_passes};
 use super::round::prepare;
 use super::setup::{Origin, ProgramState, Setup};
 use super::stages::PreparedRound;
@@ -28,15 +29,16 @@ use std::ops::RangeInclusive;
 use std::rc::Rc;
 
 /// Checks that exact moments of programs can be computed on a problem: second moments after a round must follow from
-/// second moments before it, so that the field must be linear and its draws independent.
+/// second moments before it, so that the field must be linear and its draws independent, or passes over few records.
+/// On the latter a program must consist of whole passes ([`check_passes`]).
 ///
 /// # Errors
-/// Which of the two it is not.
+/// What it is not.
 pub fn closes(facts: &dyn Facts) -> Result<(), MomentsError> {
     if !facts.linear() {
         Err(MomentsError::CurvedField)
     } else if !facts.independent() {
-        Err(MomentsError::DependentDraws)
+        check_lengths(facts)
     } else {
         Ok(())
     }
@@ -112,7 +114,8 @@ impl<'a> ProgramMoments<'a> {
     /// [`closes`] unless the cache is of means alone.
     ///
     /// # Errors
-    /// If it is not, or if a part of clients of unequal shares is drawn whose shares are divided by their sum: their mean
+    /// If it is not, if rounds end inside of passes over records, or if a part of clients of unequal shares is drawn
+    /// whose shares are divided by their sum: their mean
     /// is no fixed map.
     fn with_steps(
         program: &'a Program,
@@ -124,6 +127,7 @@ impl<'a> ProgramMoments<'a> {
         if (program.clients, program.dimension) != (facts.clients(), facts.dim()) {
             return Err(MomentsError::OtherSize);
         }
+        check_passes(program, facts)?;
         let mut drawing = program.rounds.iter().filter(|round| round.cohort.is_some());
         let is_normalised = drawing.any(|round| !round.participation.is_unbiased());
         if is_normalised && facts.unequal_shares().is_some() {

@@ -239,6 +239,7 @@ impl Preparation<'_, '_> {
         match operation {
             Operation::Steps { .. } => self.steps(operation),
             Operation::Fields { at, calls, draws, .. } => self.fields(at, calls, *draws),
+            Operation::MeanFields { at } => Ok(self.mean_fields(at)),
             Operation::Sum { rows, weights } => Ok(self.sum(&self.rows(rows), weights)),
             Operation::Members { rows } => self.members(rows),
             Operation::Select { member, other } => self.select(member, other),
@@ -351,6 +352,19 @@ impl Preparation<'_, '_> {
             out.mean.push(form);
             out.own.push(own);
             out.origin.0.push((tidy(optimum, 10.0 * size), 0.0));
+        }
+        out
+    }
+
+    /// The atom of the mean fields A_k e + F̄_k(θ*), THEORY (1.1), of all clients. Its origin is F̄_k(θ*).
+    fn mean_fields(&self, at: &Expression) -> RoundAtom {
+        let at = self.minus_optimum(self.rows(at));
+        let mut out = self.empty(at.depends);
+        for (g, t) in self.setup.types.iter().enumerate() {
+            let jacobian = self.setup.facts.jacobian(t.first);
+            out.mean.push(at.mean[g].mapped(&jacobian));
+            out.own.push(at.own[g].mapped(&jacobian));
+            out.origin.0.push((0.0, 1.0));
         }
         out
     }

@@ -1,5 +1,6 @@
 //! The effort of exact moments, estimated from the numbers of types, vectors and local steps of a program.
 
+use super::pass::pass_sizes;
 use super::types::client_types;
 use crate::linalg::{DIRECT, KRYLOV};
 use crate::problem::Facts;
@@ -44,7 +45,15 @@ impl ProgramSizes {
     /// they decide which computations are refused, and no result depends on them.
     pub fn new(program: &Program, facts: &dyn Facts) -> Self {
         let d = facts.dim() as f64;
-        let types = client_types(program, facts).0.len() as f64;
+        let (all_types, _) = client_types(program, facts);
+        let types = all_types.len() as f64;
+        let mut pass_products = 0.0;
+        let mut pass_numbers = 0.0_f64;
+        for each in &all_types {
+            let [products, numbers] = pass_sizes(facts, each.first);
+            pass_products += products;
+            pass_numbers = pass_numbers.max(numbers);
+        }
         let y = 2.0 * d + 1.0;
         let mut out = Self { prepare: 0.0, round: 0.0, numbers: 0.0, d, state: 0.0 };
         for each in &program.rounds {
@@ -62,19 +71,23 @@ impl ProgramSizes {
             let doublings: f64 = local.clone().map(|count| 1.5 * libm::log2(count + 1.0)).sum();
             let noisy = types * local.count() as f64;
             let noise = (d + 1.0) * (d + 1.0) * effort::noise_map(facts);
-            let prepare = types * (doublings * d * d * y * y * (d * d + 2.0 * y) + noise);
+            let steps = doublings * d * d * y * y * (d * d + 2.0 * y) + noise;
+            let prepare = types * steps + pass_products;
             let width = 1.0 + all + d * each.operations.len() as f64;
             let fields = each
                 .operations
                 .iter()
-                .filter(|operation| matches!(operation, Operation::Fields { .. }))
+                .filter(|operation| {
+                    matches!(operation, Operation::Fields { .. } | Operation::MeanFields { .. })
+                })
                 .count() as f64;
             // Each type reads vectors of all types.
             let pairs = (own / d + fields) * types * types;
             let round = 4.0 * width * all.max(d) * d + noisy * d * d * y * y + 20.0 * pairs;
             out.prepare = out.prepare.max(prepare);
             out.round = out.round.max(round);
-            out.numbers = out.numbers.max(3.0 * width * width + noisy * d * d * y * y);
+            let numbers = 3.0 * width * width + noisy * d * d * y * y + pass_numbers;
+            out.numbers = out.numbers.max(numbers);
             out.state = out.state.max(all * all / 2.0 + types * own * own / 2.0);
         }
         out

@@ -20,7 +20,7 @@ from ._errors import (
     ManifestError,
 )
 from ._exact import Bound, Exact, exact
-from ._native import Clients, ControlVariates, __version__
+from ._native import Clients, ControlVariates, Draw, __version__
 from ._plan import Plan, check, plan
 from ._results import Results, Verification, load
 from ._run import run
@@ -35,6 +35,7 @@ __all__ = [
     "ControlVariates",
     "Diagnostic",
     "Diff",
+    "Draw",
     "Exact",
     "ExactfedError",
     "ExactfedWarning",

@@ -1,7 +1,8 @@
 """Algorithms as users write them: linear ones, for tests of tracing and of exact errors.
 
 ``OWN`` has those that are traced, by name, ``COHORTS`` and ``DRAWS`` those with cohorts and with
-draws of their own. :func:`random_algorithm` makes others.
+draws of their own, and ``KEPT_DRAWS`` those that evaluate a draw of the clients at several points.
+:func:`random_algorithm` makes others.
 """
 
 from __future__ import annotations
@@ -349,6 +350,106 @@ DRAWS = {
     for of in (
         private, random_sparsification, random_participation, lazy_communication, coordinates,
         masked_twice,
+    )
+}  # fmt: skip
+
+
+def svrg_steps(clients, theta, gamma, H):
+    """Local steps of SVRG, with an anchor that moves every second round."""
+    number = 0
+    while True:
+        if number % 2 == 0:
+            anchor, full = theta, clients.mean_fields(theta)
+        points = theta + np.zeros((clients.n, clients.dim))
+        for _ in range(H):
+            draw = clients.draw(2)
+            noise = clients.fields(points, draw) - clients.fields(anchor, draw)
+            points = points - gamma * (noise + full)
+        theta = clients.mean(points)
+        number = (number + 1) % 2
+        yield theta
+
+
+def recursive_momentum(clients, theta, gamma, H):
+    """STORM; the first round has a draw at one point alone."""
+    velocity, before = np.zeros(clients.dim), None
+    while True:
+        draw = clients.draw()
+        new = clients.mean(clients.fields(theta, draw))
+        if before is not None:
+            new = new + 0.7 * (velocity - clients.mean(clients.fields(before, draw)))
+        velocity, before = new, theta
+        theta = theta - gamma * velocity
+        yield theta
+
+
+def page(clients, theta, gamma, H):
+    """A coin of the server decides between mean fields and differences on one draw."""
+    estimate, before = clients.mean(clients.mean_fields(theta)), theta
+    while True:
+        coin = clients.rng.random() < 0.4
+        draw = clients.draw()
+        change = clients.fields(theta, draw) - clients.fields(before, draw)
+        whole = clients.mean(clients.mean_fields(theta))
+        estimate = coin * whole + (1 - coin) * (estimate + clients.mean(change))
+        before, theta = theta, theta - gamma * estimate
+        yield theta
+
+
+def anchors_by_coins(clients, theta, gamma, H):
+    """L-SVRG: each client moves its anchor by a coin of its own."""
+    anchors = np.zeros((clients.n, clients.dim))
+    while True:
+        draw = clients.draw()
+        noise = clients.fields(theta, draw) - clients.fields(anchors, draw)
+        estimate = clients.mean(noise + clients.mean_fields(anchors))
+        coins = clients.rng.binomial(1, 0.3, (clients.n, 1))
+        anchors = coins * theta + (1 - coins) * anchors
+        theta = theta - gamma * estimate
+        yield theta
+
+
+def two_draws(clients, theta, gamma, H):
+    """Two draws of a round, one of which is evaluated again after the other."""
+    anchor = theta
+    while True:
+        one, other = clients.draw(), clients.draw(3)
+        first = clients.fields(theta, one)
+        moved = theta - gamma * clients.fields(anchor, other)
+        second = clients.fields(moved, one)
+        anchor = anchor + 0.5 * gamma * clients.mean(first - 2 * second)
+        theta = clients.mean(moved - gamma * (second - 0.3 * first))
+        yield theta
+
+
+def cohort_svrg(clients, theta, gamma, H):
+    """Several local steps on kept draws, of the clients that take part."""
+    anchor = theta
+    while True:
+        clients.cohort(3)
+        points = theta + np.zeros((clients.n, clients.dim))
+        for _ in range(2):
+            draw = clients.draw()
+            noise = clients.fields(points, draw) - clients.fields(anchor, draw)
+            points = points - gamma * (noise + clients.mean_fields(anchor))
+        anchor, theta = theta, clients.mean(points)
+        yield theta
+
+
+def cohort_twice_local(clients, theta, gamma, H):
+    """Local steps that go on where earlier ones of the round have ended."""
+    while True:
+        clients.cohort(3)
+        ends = clients.local_steps(theta, gamma, H)
+        theta = clients.mean(clients.local_steps(ends, gamma / 2, 1))
+        yield theta
+
+
+KEPT_DRAWS = {
+    of.__name__: of
+    for of in (
+        svrg_steps, recursive_momentum, page, anchors_by_coins, two_draws, cohort_svrg,
+        cohort_twice_local,
     )
 }  # fmt: skip
 

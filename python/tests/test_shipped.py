@@ -32,6 +32,10 @@ LINEAR = {
     "mimelite": ("mimelite", {}),
     "private": ("private", {"scale": 0.3}),
     "scaffold-momentum": ("scaffold-momentum", {"momentum": 0.5}),
+    "storm": ("storm", {"weight": 0.3}),
+    "storm, calls 3": ("storm", {"calls": 3}),
+    "svrg": ("svrg", {}),
+    "svrg, every 3": ("svrg", {"every": 3}),
     "svrg-anchor": ("svrg-anchor", {}),
     "svrg-anchor, every 2": ("svrg-anchor", {"every": 2, "calls": 3}),
 }
@@ -40,6 +44,12 @@ NONLINEAR = {
     "ef21": "np.abs(change)",
     "topk": "np.abs(change)",
 }
+#: The keys of those whose rounds have a random number of steps, and the expression that draws it.
+RANDOM_LENGTH = {
+    "vr-proxskip": ({"probability": 0.3, "refresh": 0.2}, "clients.rng.geometric"),
+}
+#: Those without the key ``local-steps``.
+WITHOUT_LOCAL_STEPS = ("gradient-tracking", "storm", "vr-proxskip")
 #: What each is with which keys: a built-in algorithm.
 SAME = {
     "client-momentum": ({"momentum": 0.0}, "fedavg"),
@@ -74,7 +84,7 @@ def manifest(entries, rounds=9, replicates=2, step_size=0.15, local_steps=4, **p
     }
     for label, (kind, keys) in entries.items():
         table = {"step-size": step_size, "label": label, **keys}
-        if kind != "gradient-tracking":
+        if kind not in WITHOUT_LOCAL_STEPS:
             table.setdefault("local-steps", local_steps)
         of["algorithm"].setdefault(kind, []).append(table)
     return of
@@ -88,12 +98,14 @@ def by_label(results):
 
 def test_all_that_ship_are_tested():
     kinds = {getattr(shipped, name).kind for name in shipped.__all__}
-    assert kinds == {kind for kind, _ in LINEAR.values()} | set(NONLINEAR)
+    linear = {kind for kind, _ in LINEAR.values()}
+    assert kinds == linear | set(NONLINEAR) | set(RANDOM_LENGTH)
 
 
 def test_each_runs_and_converges(tmp_path):
     """With little noise, the error falls far below that of the start."""
     entries = {**LINEAR, **{kind: (kind, {}) for kind in NONLINEAR}}
+    entries |= {kind: (kind, keys) for kind, (keys, _) in RANDOM_LENGTH.items()}
     entries["private"] = ("private", {})
     settings = {"noise": 0.01, "multiplicative-noise": 0.0, "gradient-heterogeneity": 0.5}
     of = manifest(entries, rounds=150, step_size=0.1, **settings)
@@ -104,7 +116,8 @@ def test_each_runs_and_converges(tmp_path):
         assert errors[0] > 1 and errors[-1] < 0.01 * errors[0], (label, errors[-1])
     # What corrects for the heterogeneity of the clients has a smaller error than FedAvg.
     last = {label: rows["sq_error"][-1] for label, rows in found.items()}
-    for label in ("gradient-tracking, ring", "svrg-anchor", "scaffold-momentum"):
+    corrected = ("gradient-tracking, ring", "svrg", "svrg-anchor", "scaffold-momentum")
+    for label in (*corrected, "vr-proxskip"):
         assert last[label] < 0.1 * last["gossip, complete"], label
 
 
@@ -130,6 +143,23 @@ def test_gradient_tracking_without_a_graph_is_fedavg_with_one_local_step(tmp_pat
         "fedavg": ("fedavg", {"local-steps": 1}),
     }
     found = by_label(ef.run(manifest(entries), out=tmp_path, progress=False))
+    errors = [found[label]["sq_error"].to_numpy() for label in entries]
+    np.testing.assert_allclose(*errors, rtol=1e-12)
+
+
+@pytest.mark.parametrize(
+    "kind, keys", [("storm", {"weight": 1.0}), ("vr-proxskip", {"probability": 1, "refresh": 1})]
+)
+def test_single_steps_without_reduction_are_fedavg_with_one_local_step(kind, keys, tmp_path):
+    """With a coin that always ends the round and moves the anchor, if there is no noise."""
+    entries = {"reduced": (kind, keys), "fedavg": ("fedavg", {"local-steps": 1})}
+    of = manifest(entries)
+    if kind == "vr-proxskip":
+        of["oracle"] = "exact"
+    else:
+        mine, theirs = (ef.exact(of, label=label) for label in entries)
+        np.testing.assert_allclose(mine.sq_error, theirs.sq_error, rtol=1e-12)
+    found = by_label(ef.run(of, out=tmp_path, progress=False))
     errors = [found[label]["sq_error"].to_numpy() for label in entries]
     np.testing.assert_allclose(*errors, rtol=1e-12)
 
@@ -170,6 +200,13 @@ def test_what_is_not_linear_says_where(name):
     assert NONLINEAR[name] in reason, reason
 
 
+@pytest.mark.parametrize("name", sorted(RANDOM_LENGTH))
+def test_rounds_of_random_length_have_no_exact_error(name):
+    keys, expression = RANDOM_LENGTH[name]
+    exact = ef.exact(manifest({name: (name, keys)}), label=name)
+    assert exact.sq_error is None and expression in exact.why("sq_error")
+
+
 def test_what_a_round_sends(tmp_path):
     """Vectors and bytes of rounds 1 and 2, of 6 clients in 2 dimensions."""
     expected = {
@@ -180,6 +217,7 @@ def test_what_a_round_sends(tmp_path):
         "gradient-tracking, ring": ([24, 24], [384, 384], [1, 1]),
         "masked": ([12, 12], [144, 144], [1, 1]),
         "mimelite": ([24, 24], [384, 384], [1, 1]),
+        "svrg, every 3": ([24, 12], [384, 192], [2, 1]),
         "svrg-anchor": ([24, 12], [384, 192], [2, 1]),
         "topk": ([12, 12], [168, 168], [1, 1]),
     }

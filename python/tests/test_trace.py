@@ -13,7 +13,7 @@ import own_algorithms
 import pytest
 from exactfed import _trace, algorithms
 from exactfed._trace import NotTraced
-from own_algorithms import COHORTS, DRAWS, OWN
+from own_algorithms import COHORTS, DRAWS, KEPT_DRAWS, OWN
 
 COMMON = {
     "title": "t",
@@ -86,9 +86,9 @@ def valid(traced, rounds):
 
 
 @pytest.mark.parametrize("problem", PROBLEMS)
-@pytest.mark.parametrize("name", [*OWN, *COHORTS, *DRAWS])
+@pytest.mark.parametrize("name", [*OWN, *COHORTS, *DRAWS, *KEPT_DRAWS])
 def test_the_program_is_what_the_code_does(name, problem):
-    worst, _ = apart({**OWN, **COHORTS, **DRAWS}[name], problem)
+    worst, _ = apart({**OWN, **COHORTS, **DRAWS, **KEPT_DRAWS}[name], problem)
     assert worst < 1e-12
 
 
@@ -464,6 +464,26 @@ def mask_counted(c, t, g, H):
         yield t
 
 
+def draw_of_an_earlier_round(c, t, g, H):
+    draw = c.draw()
+    while True:
+        t = t - g * c.mean(c.fields(t, draw))
+        yield t
+
+
+def table_of_records(c, t, g, H):
+    while True:
+        draw = c.draw()
+        t = t - g * c.mean(c.fields(t, draw)) * len(draw.indices)
+        yield t
+
+
+def clients_of_a_draw(c, t, g, H):
+    while True:
+        t = t - g * c.mean(c.fields(t, c.draw())) * len(c.draw().members)
+        yield t
+
+
 def mask_through_the_mean(c, t, g, H):
     while True:
         mask = c.rng.random((c.n, 1)) < 0.5
@@ -558,6 +578,9 @@ REFUSED = {
     some_rows: "a part of the clients is not traced",
     float_of_one: "a sum over coordinates is not traced",
     ends_early: "the algorithm ended",
+    draw_of_an_earlier_round: "a draw of an earlier round is used",
+    table_of_records: "tables of records are not traced",
+    clients_of_a_draw: "the clients of a draw are asked for",
 }
 
 
@@ -625,6 +648,26 @@ def test_rounds_that_repeat_are_traced_once():
 def test_state_that_nothing_reads_is_dropped():
     program = json.loads(traced(OWN["FedAvgM"], 100).json())
     assert program["rounds"][-1]["state"] == ["server", "server"]
+
+
+def test_draws_are_shared_by_what_evaluates_them():
+    """A draw at one point alone is no shared one, and others are numbered in their order."""
+
+    def several(c, t, g, H):
+        w = t
+        while True:
+            draws = [c.draw(k + 1) for k in range(4)]
+            rows = c.fields(t, draws[0]) - c.fields(w, draws[2]) + c.fields(t, draws[2])
+            rows = rows + c.fields(w, draws[3]) + c.fields(t, draws[3])
+            w, t = t, t - g * c.mean(rows)
+            yield t
+
+    program = traced(several, 100)
+    assert program.cycle == 1
+    operations = json.loads(program.json())["rounds"][-1]["operations"]
+    fields = [(o["calls"], o.get("draws")) for o in operations if o["op"] == "fields"]
+    assert fields == [(1, None), (3, 0), (3, 0), (4, 1), (4, 1)]
+    assert apart(several)[0] < 1e-12
 
 
 def test_many_rows_are_one_sum():

@@ -35,8 +35,12 @@ _LEAST, _MOST, _WORK = 12, 300, 1e8
 _DIVERGED = 1e100
 
 
-def trace(start: Start, n: int, d: int, shares: Array | None, rounds: int) -> Traced:
+def trace(
+    start: Start, n: int, d: int, shares: Array | None, rounds: int, records: Any = None
+) -> Traced:
     """The programs of so many rounds, or of fewer if it is proved that they repeat.
+
+    ``records`` are the numbers of the clients' records, if there are records.
 
     The algorithm is traced twice, one run after the other, and all rounds of both must agree. What
     it reaches must be known to do the same in every run, and what its runs share must not change.
@@ -47,7 +51,7 @@ def trace(start: Start, n: int, d: int, shares: Array | None, rounds: int) -> Tr
         If the algorithm does what is not linear, or what is not traced, or reaches something of
         which it is not known that it does the same in every run.
     """
-    first = _Tracing(start, n, d, shares, rounds)
+    first = _Tracing(start, n, d, shares, rounds, records)
     whole: list[Round] = []
     generators: list[Any] = []
     seen: dict[Any, int] = {}
@@ -60,7 +64,7 @@ def trace(start: Start, n: int, d: int, shares: Array | None, rounds: int) -> Tr
             if before < len(whole):
                 cycle = len(whole) - before
                 break
-    second = _Tracing(start, n, d, shares, rounds)
+    second = _Tracing(start, n, d, shares, rounds, records)
     # The first run may have filled caches, so that what is shared is compared from here on.
     begun = second.state(None)
     for (one, state), known, drawn in zip(second.run(len(whole)), whole, generators, strict=True):
@@ -79,9 +83,11 @@ def trace(start: Start, n: int, d: int, shares: Array | None, rounds: int) -> Tr
 class _Tracing:
     """One run on symbols."""
 
-    def __init__(self, start: Start, n: int, d: int, shares: Array | None, rounds: int):
+    def __init__(
+        self, start: Start, n: int, d: int, shares: Array | None, rounds: int, records: Any
+    ):
         self.recorder = Recorder(n, d, shares, _operators)
-        self.clients = SymbolicClients(self.recorder, rounds)
+        self.clients = SymbolicClients(self.recorder, rounds, records)
         self.start = start
 
     def state(self, run: Any) -> State:
@@ -163,7 +169,8 @@ def checked(start: Start, clients: Any, again: Any, theta: Array, rounds: int) -
     """
     shares = np.asarray(clients.shares, float)
     equal = bool(np.all(shares == shares[0]))
-    traced = trace(start, clients.n, clients.dim, None if equal else shares, rounds)
+    own_shares = None if equal else shares
+    traced = trace(start, clients.n, clients.dim, own_shares, rounds, clients.records)
     affordable = max(_LEAST, min(rounds, _MOST, int(_WORK / traced.work())))
     # It is the same one whenever the algorithm is traced.
     between = int(np.random.default_rng(rounds).integers(0, affordable + 1))

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from ._arithmetic import lift, weighted
-from ._draws import Generator
+from ._draws import Generator, SymbolicDraw
 from ._indices import Members
 from ._masks import is_mask
 from ._numbers import numbers
@@ -20,11 +20,12 @@ from ._symbols import Symbol, is_symbol
 class SymbolicClients:
     """What :class:`exactfed.Clients` is while an algorithm runs."""
 
-    __slots__ = ("_drawn", "_generator", "_recorder", "dim", "n", "rounds")
+    __slots__ = ("_drawn", "_generator", "_recorder", "_records", "dim", "n", "rounds")
 
-    def __init__(self, recorder: Recorder, rounds: int):
+    def __init__(self, recorder: Recorder, rounds: int, records: Any = None):
         self._recorder, self._generator = recorder, Generator(recorder)
         self.rounds, self.n, self.dim = rounds, recorder.n, recorder.d
+        self._records = records
         self._drawn = False
 
     def __len__(self) -> int:
@@ -33,6 +34,10 @@ class SymbolicClients:
     @property
     def shares(self) -> Array:
         return self._recorder.shares.copy()
+
+    @property
+    def records(self) -> Any:
+        return None if self._records is None else self._records.copy()
 
     @property
     def members(self) -> Any:
@@ -125,9 +130,9 @@ class SymbolicClients:
         recorder = self._recorder
         out = self._output(out, theta, corrections, anchor)
         start = self._point(theta, "theta")
-        inputs = {"start": start.expression()}
+        inputs = {"start": self._of_members(start.expression())}
         if corrections is not None:
-            of = self._point(corrections, "corrections").expression()
+            of = self._of_members(self._point(corrections, "corrections").expression())
             if of.terms or not is_zero(of.constant):
                 inputs["correction"] = of
         weight = self._each(0.0 if proximal is None else proximal, "proximal")
@@ -150,19 +155,41 @@ class SymbolicClients:
         }
         atom = recorder.operate("steps", CLIENTS, inputs, **settings)
         ends = Expression({atom: 1.0}, 0.0)
-        return self._written(out, recorder.select(ends, inputs["start"]) if drawn else ends)
+        return self._written(out, recorder.select(ends, start.expression()) if drawn else ends)
 
-    def fields(self, theta: Any, calls: Any = 1, *, out: Any = None) -> Symbol:
-        recorder = self._recorder
-        out = self._output(out, theta)
-        drawn = recorder.cohort is not None
-        inputs = {"at": self._point(theta, "theta").expression()}
+    def _of_members(self, of: Expression) -> Expression:
+        """What the clients that take part have of it, where they alone compute."""
+        return of if self._recorder.cohort is None else self._recorder.side(of, 0)
+
+    def draw(self, calls: Any = 1) -> SymbolicDraw:
+        return self._recorder.keep_draw(SymbolicDraw, self._calls(calls))
+
+    def _calls(self, calls: Any) -> int:
         if np.ndim(calls):
             raise ValueError("calls is a whole number of 1 or more")
-        counts = self._counts(calls, "calls")
-        atom = recorder.operate("fields", CLIENTS, inputs, calls=counts, members=drawn)
+        count: int = self._counts(calls, "calls")
+        return count
+
+    def fields(self, theta: Any, calls: Any = 1, *, out: Any = None) -> Symbol:
+        out = self._output(out, theta)
+        settings: dict[str, Any] = {"members": self._recorder.cohort is not None}
+        if isinstance(calls, SymbolicDraw):
+            calls.check(self._recorder)
+            settings = {"calls": calls.calls, **settings, "draws": calls.number}
+        else:
+            settings = {"calls": self._calls(calls), **settings}
+        return self._evaluated("fields", theta, out, settings)
+
+    def mean_fields(self, theta: Any, *, out: Any = None) -> Symbol:
+        return self._evaluated("meanfields", theta, self._output(out, theta), {})
+
+    def _evaluated(self, name: str, theta: Any, out: Any, settings: dict[str, Any]) -> Symbol:
+        """The fields that an operation makes; other clients have the rows of ``out``, or 0."""
+        recorder = self._recorder
+        inputs = {"at": self._of_members(self._point(theta, "theta").expression())}
+        atom = recorder.operate(name, CLIENTS, inputs, **settings)
         fields = Expression({atom: 1.0}, 0.0)
-        if drawn:
+        if recorder.cohort is not None:
             other = lift(recorder, 0.0 if out is None else out).expression()
             fields = recorder.select(fields, other)
         return self._written(out, fields)

@@ -1,4 +1,4 @@
-"""The generator ``clients.rng``: what an algorithm may draw while it is traced."""
+"""What an algorithm may draw while it is traced: by ``clients.draw`` and ``clients.rng``."""
 
 from __future__ import annotations
 
@@ -62,3 +62,28 @@ class Generator:
         probability = checked_probability(p)
         draw = self._recorder.draw("binomial", probability=probability, size=shape)
         return mask_of_coins(self._recorder, (probability, draw), shape, boolean=False)
+
+
+class SymbolicDraw:
+    """What ``clients.draw`` returns while it is traced: a draw of a round, by its number."""
+
+    def __init__(self, recorder: Any, number: int, calls: int):
+        self.recorder, self.round = recorder, recorder.number
+        self.number, self.calls = number, calls
+
+    def check(self, recorder: Any) -> None:
+        """Refuse a draw of another run, or of a round that is over."""
+        if recorder is not self.recorder:
+            raise ValueError("the draw was made by the clients of another run")
+        if self.round != recorder.number:
+            raise refused(
+                "a draw of an earlier round is used: the moments of a round know its own draws"
+            )
+
+    @property
+    def members(self) -> Any:
+        raise refused("the clients of a draw are asked for: not traced")
+
+    @property
+    def indices(self) -> Any:
+        raise refused("the records of a draw are asked for: tables of records are not traced")

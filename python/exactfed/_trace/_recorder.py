@@ -98,6 +98,8 @@ class Recorder:
         self.levels, self.state = levels, len(levels)
         self.operations: list[Operation] = []
         self.cohort: int | None = None
+        #: How many draws of the clients the round has kept.
+        self.draws = 0
         self.masks: list[Mask] = []
         #: Masks on which an atom depends, and those that it is multiplied with entry by entry.
         self.depends: dict[int, frozenset[int]] = {}
@@ -133,6 +135,13 @@ class Recorder:
         """Note a draw of the algorithm's own, for the replay; its number in the round."""
         self.operations.append(Operation(name, None, {}, settings))
         return len(self.operations) - 1
+
+    def keep_draw(self, kind: Any, calls: int) -> Any:
+        """A draw of the clients, of this class, which fields of the round may share."""
+        number = self.draws
+        self.draws += 1
+        self.draw("draw", number=number, calls=calls)
+        return kind(self, number, calls)
 
     def operate(
         self, name: str, level: str, inputs: dict[str, Expression], /, **settings: Any

@@ -54,7 +54,9 @@ def _done(one: Round, clients: Any, state: list[Array], traced: Traced) -> list[
 
 def _draw(number: int, operation: Operation, clients: Any, drawn: dict[Any, Any]) -> None:
     settings = operation.settings
-    if operation.name == "cohort":
+    if operation.name == "draw":
+        drawn["draw", settings["number"]] = clients.draw(settings["calls"])
+    elif operation.name == "cohort":
         drawn["members"] = np.array(clients.cohort(settings["size"]))
     elif operation.name == "generator":
         clients.rng  # noqa: B018  (the first use draws its seed)
@@ -88,7 +90,11 @@ def _operation(
             anchor=of("anchor", SERVER),
         )
     elif name == "fields":
-        out = clients.fields(of("at", "clients"), settings["calls"])
+        kept = settings.get("draws")
+        draws = settings["calls"] if kept is None else drawn["draw", kept]
+        out = clients.fields(of("at", "clients"), draws)
+    elif name == "meanfields":
+        out = clients.mean_fields(of("at", "clients"))
     elif name == "sum":
         weights = settings["weights"]
         out = (traced.shares if isinstance(weights, str) else weights) @ of("rows", "clients")

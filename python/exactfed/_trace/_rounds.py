@@ -169,7 +169,10 @@ class Round:
         order = sorted(before) + [o.atom for o in done if o.atom is not None]
         names = {atom: place for place, atom in enumerate(order)}
         used = sorted({o.settings["mask"] for o in done if o.name == "mask"})
-        operations = [_renamed(operation, names, used) for operation in done]
+        evaluated = [o.settings["draws"] for o in done if "draws" in o.settings]
+        # What is evaluated at one point alone shares its draw with nothing.
+        shared = sorted({draw for draw in evaluated if evaluated.count(draw) > 1})
+        operations = [_renamed(operation, names, used, shared) for operation in done]
         return Round(
             len(before),
             [self.levels[atom] for atom in order],
@@ -216,10 +219,16 @@ def _of_cohort(operation: Operation) -> bool:
     return operation.name in ("members", "select") or operation.settings.get("members") is True
 
 
-def _renamed(operation: Operation, names: dict[int, int], masks: list[int]) -> Operation:
+def _renamed(
+    operation: Operation, names: dict[int, int], masks: list[int], draws: list[int]
+) -> Operation:
     settings = dict(operation.settings)
     if operation.name == "mask":
         settings["mask"] = masks.index(settings["mask"])
+    if "draws" in settings:
+        draw = settings.pop("draws")
+        if draw in draws:
+            settings["draws"] = draws.index(draw)
     inputs = {name: of.renamed(names) for name, of in operation.inputs.items()}
     atom = None if operation.atom is None else names[operation.atom]
     return Operation(operation.name, atom, inputs, settings)

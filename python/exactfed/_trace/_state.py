@@ -20,7 +20,7 @@ import numpy as np
 from . import _known
 from ._clients import SymbolicClients, SymbolicVariates
 from ._code import Chain, names_of
-from ._draws import Generator
+from ._draws import Generator, SymbolicDraw
 from ._indices import Members
 from ._masks import Masked, Uniform
 from ._recorder import Recorder
@@ -357,6 +357,10 @@ class _Walk:
     def visit_expired(self, value: Any) -> None:
         """Draws of a round that is over: what else is asked of them than a shape is refused."""
         self.found.append(value.shape)
+
+    def visit_kept_draw(self, value: Any) -> None:
+        """A draw of the clients: one of a round that is over cannot be evaluated."""
+        self.found.append((value.number, value.calls))
 
     def visit_variates(self, value: Any) -> None:
         self.visit(value._own)
@@ -714,6 +718,7 @@ _INSIDE: dict[type, Any] = {
     np.errstate: _Walk.visit_nothing,
     np.ufunc: lambda walk, value: _refuse_ufunc(value),
     SymbolicVariates: _Walk.visit_variates,
+    SymbolicDraw: _Walk.visit_kept_draw,
     **dict.fromkeys((SymbolicClients, Generator, Recorder), _Walk.visit_nothing),
     **dict.fromkeys((Members, Masked, Uniform), _Walk.visit_expired),
     **dict.fromkeys(_ITERATORS, _Walk.visit_iterator),

@@ -2,9 +2,9 @@
 
 Importing this package makes their kinds known to manifests: ``client-momentum``, ``delayed``,
 ``ef21``, ``fedavgm``, ``feddyn``, ``fedfista``, ``fednesterov``, ``gossip``,
-``gradient-tracking``, ``masked``, ``mimelite``, ``private``, ``scaffold-momentum``,
-``svrg-anchor`` and ``topk``. A manifest that names them without Python code of its own says
-``python = ["exactfed.algorithms"]``.
+``gradient-tracking``, ``masked``, ``mimelite``, ``private``, ``scaffold-momentum``, ``storm``,
+``svrg``, ``svrg-anchor``, ``topk`` and ``vr-proxskip``. A manifest that names them without Python
+code of its own says ``python = ["exactfed.algorithms"]``.
 """
 
 from __future__ import annotations
@@ -22,8 +22,11 @@ from .masked import masked
 from .mimelite import mimelite
 from .private import private
 from .scaffold_momentum import scaffold_momentum
+from .storm import storm
+from .svrg import svrg
 from .svrg_anchor import svrg_anchor
 from .topk import topk
+from .vr_proxskip import vr_proxskip
 
 __all__ = [
     "client_momentum",
@@ -39,6 +42,9 @@ __all__ = [
     "mimelite",
     "private",
     "scaffold_momentum",
+    "storm",
+    "svrg",
     "svrg_anchor",
     "topk",
+    "vr_proxskip",
 ]

@@ -1,12 +1,13 @@
 //! The clients of a run, as an algorithm in Python receives them.
 
+use super::draw::{PythonDraw, RecordSource, indices, record_table};
 use super::numbers::{
     counts, counts_per_client, flat, float, floats, floats_per_client, tuple, wrong_shape,
 };
 use super::watch::RoundClock;
 use exactfed::algorithm::{Instance, Participation};
-use exactfed::federated::{ControlVariates, Cost, LocalWork, RoundClients};
-use exactfed::kernel::{Members, Proximal};
+use exactfed::federated::{ControlVariates, Cost, Draw, LocalWork, RoundClients};
+use exactfed::kernel::Proximal;
 use exactfed_runner::panics::lock;
 use numpy::{PyArray1, PyArray2, PyArrayMethods, PyReadonlyArrayDyn, PyUntypedArrayMethods};
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
@@ -151,6 +152,45 @@ impl PythonClients {
         }
         Ok(out)
     }
+
+    /// Calls `write` with the points `theta`, of shape (d,) or (N, d), and the N rows of d numbers of `out`, or of a
+    /// new array, which is returned.
+    ///
+    /// # Errors
+    /// If an array has another shape, or why `write` cannot evaluate fields.
+    fn evaluate<'py>(
+        &self,
+        py: Python<'py>,
+        theta: &Bound<'py, PyAny>,
+        out: Option<Bound<'py, PyArray2<f64>>>,
+        write: impl FnOnce(&mut RoundClients<'_>, &[f64], &mut [f64]) -> Result<(), String> + Send,
+    ) -> PyResult<Bound<'py, PyArray2<f64>>> {
+        let theta = floats(theta, "theta")?;
+        self.has_row_per_client("theta", &theta)?;
+        let points = flat(&theta);
+        let out = self.output(py, out)?;
+        let mut writing = out.try_readwrite().map_err(|_| not_writable())?;
+        let fields = writing.as_slice_mut()?;
+        let written = self.with(py, |clients| write(clients, &points, fields))?;
+        drop(writing);
+        written.map_err(PyValueError::new_err)?;
+        Ok(out)
+    }
+}
+
+impl RecordSource for Py<PythonClients> {
+    fn records_of_draw<'py>(
+        &self,
+        py: Python<'py>,
+        draw: &Draw,
+    ) -> PyResult<Option<Bound<'py, PyArray2<i64>>>> {
+        let clients = self.get();
+        let table = clients.with(py, |all| record_table(all, draw))?;
+        let Some((numbers, places)) = table.map_err(PyValueError::new_err)? else {
+            return Ok(None);
+        };
+        Ok(Some(PyArray1::from_vec(py, numbers).reshape([clients.n, places])?))
+    }
 }
 
 #[pymethods]
@@ -290,7 +330,8 @@ impl PythonClients {
     /// theta
     ///     The point of all clients, of shape (d,), or of each, (N, d).
     /// calls
-    ///     The draws over which each client takes the mean.
+    ///     The number of draws over which each client takes the mean, or a :class:`Draw` that
+    ///     :meth:`draw` has returned in this run.
     /// out
     ///     The array into which the fields are written, of shape (N, d); a new one by default.
     ///
@@ -299,24 +340,98 @@ impl PythonClients {
     /// numpy.ndarray
     ///     The mean of F_k(θ; Z) over the draws, of shape (N, d); rows of clients that take no part
     ///     are 0 in a new array.
-    #[pyo3(signature = (theta, calls = 1, *, out = None))]
+    ///
+    /// Raises
+    /// ------
+    /// ValueError
+    ///     If a shape or a number is not as above, or the draw is of another run or lacks a client
+    ///     that takes part.
+    #[pyo3(
+        signature = (theta, calls = None, *, out = None),
+        text_signature = "(theta, calls=1, *, out=None)"
+    )]
     fn fields<'py>(
         &self,
         py: Python<'py>,
         theta: &Bound<'py, PyAny>,
-        calls: i64,
+        calls: Option<&Bound<'py, PyAny>>,
         out: Option<Bound<'py, PyArray2<f64>>>,
     ) -> PyResult<Bound<'py, PyArray2<f64>>> {
-        let theta = floats(theta, "theta")?;
-        self.has_row_per_client("theta", &theta)?;
-        let points = flat(&theta);
+        let draw = calls.and_then(|calls| calls.cast::<PythonDraw>().ok());
+        if let Some(draw) = draw {
+            let draw = draw.get().draw();
+            return self.evaluate(py, theta, out, |clients, points, fields| {
+                clients.fields_of_draw(points, draw, fields).map_err(|error| error.to_string())
+            });
+        }
+        let calls = calls.map_or(Ok(1), |calls| calls.extract::<i64>())?;
         let calls = counts(&[calls as f64], "calls")?[0];
-        let out = self.output(py, out)?;
-        let mut writing = out.try_readwrite().map_err(|_| not_writable())?;
-        let fields = writing.as_slice_mut()?;
-        self.with(py, |clients| clients.fields(&points, calls, fields))?;
-        drop(writing);
-        Ok(out)
+        self.evaluate(py, theta, out, |clients, points, fields| {
+            clients.fields(points, calls, fields);
+            Ok(())
+        })
+    }
+
+    /// Evaluate the mean fields of the clients that take part, without a draw.
+    ///
+    /// The mean field F̄_k is the expectation of a draw: the gradient over all records of the
+    /// client, where it has records. It counts as many gradients as the client has records, and as
+    /// one where there are none.
+    ///
+    /// Parameters
+    /// ----------
+    /// theta
+    ///     The point of all clients, of shape (d,), or of each, (N, d).
+    /// out
+    ///     The array into which the fields are written, of shape (N, d); a new one by default.
+    ///
+    /// Returns
+    /// -------
+    /// numpy.ndarray
+    ///     F̄_k(θ), of shape (N, d); rows of clients that take no part are 0 in a new array.
+    #[pyo3(signature = (theta, *, out = None))]
+    fn mean_fields<'py>(
+        &self,
+        py: Python<'py>,
+        theta: &Bound<'py, PyAny>,
+        out: Option<Bound<'py, PyArray2<f64>>>,
+    ) -> PyResult<Bound<'py, PyArray2<f64>>> {
+        self.evaluate(py, theta, out, |clients, points, fields| {
+            clients.mean_fields(points, fields);
+            Ok(())
+        })
+    }
+
+    /// Draw for the clients that take part, and keep the draw: :meth:`fields` evaluates it at any
+    /// number of points.
+    ///
+    /// The clients have then drawn as after ``fields(theta, calls)``, which equals
+    /// ``fields(theta, draw(calls))`` to the last bit. A Markov chain moves once for each of the
+    /// calls, however often the draw is evaluated. A draw may be kept over rounds of its run. What
+    /// is evaluated counts as gradients, the draw itself does not.
+    ///
+    /// Parameters
+    /// ----------
+    /// calls
+    ///     The number of draws over which each client takes the mean.
+    ///
+    /// Returns
+    /// -------
+    /// Draw
+    ///     The draw, of the clients that take part now.
+    #[pyo3(signature = (calls = 1))]
+    fn draw(slf: &Bound<'_, Self>, py: Python<'_>, calls: i64) -> PyResult<PythonDraw> {
+        let calls = counts(&[calls as f64], "calls")?[0];
+        let draw = slf.get().with(py, |clients| clients.draw(calls))?;
+        Ok(PythonDraw::new(draw, Box::new(slf.clone().unbind())))
+    }
+
+    /// The number of records that each client draws from, of shape (N,); ``None`` where the problem
+    /// draws no records.
+    #[getter]
+    fn records<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyArray1<i64>>>> {
+        let counts = self.with(py, |clients| clients.record_counts())?;
+        Ok(counts.map(|all| PyArray1::from_iter(py, all.into_iter().map(|count| count as i64))))
     }
 
     /// Return the mean of the rows of the clients that take part, by their shares, of shape (d,).
@@ -419,11 +534,6 @@ impl PythonClients {
 /// The error for an array `out` that cannot be written to, or is also an argument.
 fn not_writable() -> PyErr {
     PyValueError::new_err("out must be writable, and another array than the arguments")
-}
-
-/// The indices of the clients that take part, as an array of NumPy has them.
-fn indices(members: &Members) -> Vec<i64> {
-    members.indices().iter().map(|&k| k as i64).collect()
 }
 
 /// Control variates c_k of the clients, with the arithmetic of the built-in Scaffold.

@@ -12,6 +12,7 @@ mod arrow;
 // As of algorithms.
 #[allow(unsafe_code)]
 mod clients;
+mod draw;
 mod errors;
 mod exact;
 mod figures;
@@ -58,6 +59,7 @@ pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     exactfed::registered::set_loader(algorithm::load_code);
     module.add_class::<clients::PythonClients>()?;
     module.add_class::<clients::PythonVariates>()?;
+    module.add_class::<draw::PythonDraw>()?;
     module.add("__version__", env!("CARGO_PKG_VERSION"))
 }
 

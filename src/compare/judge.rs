@@ -366,7 +366,12 @@ impl PairedRuns {
 }
 
 /// The settings of algorithms that make runs random even with an exact oracle.
-const RANDOM: [&str; 2] = ["cohort", "communication-probability"];
+const RANDOM: [&str; 4] =
+    ["cohort", "communication-probability", "bernoulli", "bernoulli-normalised"];
+/// The setting whose value [`SHUFFLED`] makes runs random even with an exact oracle.
+const CYCLE_ORDER: &str = "participation.cyclic.order";
+/// The groups of clients take part in an order that is drawn.
+const SHUFFLED: &str = "shuffled";
 /// The settings that a cell has only where several instances are drawn.
 const OF_INSTANCES: [&str; 2] = ["instance", "instances"];
 
@@ -379,8 +384,10 @@ fn is_exact(cell: &SideCell) -> bool {
     };
     let is_built_in = Spec::KINDS.contains(&cell.kind());
     let draws_instances = OF_INSTANCES.iter().any(|path| cell.settings.at_path(path).is_some());
-    let mut paths = cell.settings.iter().map(|(path, _)| path);
-    let draws_clients = paths.any(|path| RANDOM.iter().any(|key| path.ends_with(key)));
+    let draws_clients = cell.settings.iter().any(|(path, value)| {
+        let is_random = RANDOM.iter().any(|key| path.ends_with(key));
+        is_random || path.ends_with(CYCLE_ORDER) && value.to_string() == SHUFFLED
+    });
     has_exact_oracle && is_built_in && !draws_instances && !draws_clients
 }
 

@@ -19,7 +19,7 @@ const TOPICS: [Topic; 7] = [
         has(plan, &["split", "dirichlet"])
     }),
     ("partial participation", "client sampling subset of clients cohort", |plan| {
-        has(plan, &["cohort"])
+        has(plan, &["cohort"]) || has(plan, &["participation"])
     }),
     (
         "TD learning",

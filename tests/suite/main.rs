@@ -50,6 +50,7 @@ mod named_files;
 #[path = "../../src/test_support/npz.rs"]
 mod npz;
 mod pages;
+mod participation;
 mod phase;
 mod properties;
 mod quantities;

@@ -173,3 +173,32 @@ fn biases_against_a_twin_are_sharp_and_as_predicted() {
     assert!(apart < 4.5 * error(&twin), "{} and {closure}", mean(&twin));
     assert!((first / closure - 1.0).abs() < 0.2, "{first} and {closure}");
 }
+
+/// Every scheme of participation, with the limits of each round of a schedule.
+#[test]
+fn schemes_of_participation() {
+    let text = include_str!("../manifests/schemes.toml").to_owned();
+    let overrides = vec![format!("replicates={REPLICATES}")];
+    let source = Source { name: "t.toml".into(), text, overrides, ..Source::default() };
+    let plan = exactfed::evidence::plan("t".into(), source).unwrap_or_else(|e| panic!("{e}"));
+    let cells: Vec<_> = plan.cells.iter().collect();
+    let prepared = prepare(&plan.folder(), &cells).unwrap_or_else(|e| panic!("{e:?}"));
+    let mut without = 0;
+    for p in &prepared {
+        let Ok(()) = predict::check_exact_moments(p) else {
+            without += 1;
+            continue;
+        };
+        let exact = predict::exact_moments(p.cell, p.scenario(0)).unwrap();
+        let traces: Vec<Trace> = (0..REPLICATES).map(|r| p.simulate(r)).collect();
+        for (row, exact) in exact.iter().enumerate() {
+            let errors = off(&traces, row, |t| t.sq_error[row], exact.sq_error);
+            assert!(errors < 4.0, "{} at {}: {errors:.1}", described(p.cell), exact.round);
+        }
+        let is_scheduled = p.cell.identity.algorithm.has_schedule();
+        let limits = predict::limits(p.cell, p.scenario(0)).expect("means converge");
+        assert_eq!(limits.len() > 1, is_scheduled, "{}", described(p.cell));
+    }
+    // A shuffled cycle and an adaptive server.
+    assert_eq!(without, 2);
+}

@@ -3,6 +3,7 @@
 
 use super::info::{Family, RoundFormula};
 use super::{AlgorithmKind, Component, Participation, WithWork, numbers};
+use crate::client_sampling::ParticipationScheme;
 use crate::federated::{SecondMoment, ServerOptimiser, Terms};
 use crate::flattened::Flattened;
 use crate::problem::Fault;
@@ -17,11 +18,15 @@ pub struct AdaptiveServer {
     #[serde(default, skip_serializing_if = "super::are_single")]
     #[schemars(example = super::EXAMPLE_BATCHES, extend("default" = [1]))]
     pub batch_per_client: Vec<u64>,
-    /// L, the number of clients drawn without replacement in each round, or a fraction of all N
+    /// L, the number of clients drawn in each round, or a fraction of all N
     /// above 0 and below 1, which stands for the number nearest to it, at least 1; all by default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(extend("exclusiveMinimum" = 0.0), example = 5)]
     pub cohort: Option<Participation>,
+    /// How the clients of a round are selected and weighed.
+    #[serde(default, skip_serializing_if = "crate::problem::is_default")]
+    #[schemars(extend("default" = "normalised"), example = &"rescaled")]
+    pub participation: ParticipationScheme,
     /// γ_g, above 0: the server step (η in the paper), about how far a coordinate moves in a round while its changes
     /// have one sign and are large compared with τ.
     #[serde(default = "usual_server_step")]
@@ -84,6 +89,7 @@ impl<T: ServerRule> AlgorithmKind for WithAdaptiveServer<T> {
         vec![Component::one(self.common.terms(Terms {
             batches: numbers(None, &server.batch_per_client),
             cohort: server.cohort.map(Participation::number),
+            participation: server.participation.clone(),
             server_step: server.server_step,
             server_optimiser: Some(ServerOptimiser {
                 beta1: rule.beta1(),

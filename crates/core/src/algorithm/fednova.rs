@@ -5,6 +5,7 @@
 
 use super::info::{Family, LOCAL, PULLED, RoundFormula};
 use super::{AlgorithmKind, Component, Participation, WithWork, has_cohort, has_work};
+use crate::client_sampling::ParticipationScheme;
 use crate::federated::Terms;
 use crate::problem::{Fault, Faults};
 use schemars::JsonSchema;
@@ -14,11 +15,17 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub struct FedNova {
-    /// L, the number of clients drawn without replacement in each round, or a fraction of all N
+    /// L, the number of clients drawn in each round, or a fraction of all N
     /// above 0 and below 1, which stands for the number nearest to it, at least 1; all by default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(extend("exclusiveMinimum" = 0.0), example = 5)]
     pub cohort: Option<Participation>,
+    /// How the clients of a round are selected and weighed. The mean number of local steps is that of
+    /// the clients that take part where their shares are divided by their sum, and otherwise that of
+    /// all clients.
+    #[serde(default, skip_serializing_if = "crate::problem::is_default")]
+    #[schemars(extend("default" = "normalised"), example = &"rescaled")]
+    pub participation: ParticipationScheme,
     /// γ_g, above 0: the server moves this multiple of the normalised way.
     #[serde(default = "crate::problem::unit", skip_serializing_if = "crate::problem::is_unit")]
     #[schemars(extend("exclusiveMinimum" = 0.0, "default" = 1.0), example = 1.0)]
@@ -50,6 +57,7 @@ impl AlgorithmKind for WithWork<FedNova> {
         vec![Component::one(self.common.terms(Terms {
             normalised_progress: true,
             cohort: self.own.cohort.map(Participation::number),
+            participation: self.own.participation.clone(),
             server_step: self.own.server_step,
             proximal: self.own.proximal,
             ..Terms::fedavg(step_size, 1)

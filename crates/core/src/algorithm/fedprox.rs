@@ -23,8 +23,7 @@ pub struct FedProx {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(extend("exclusiveMinimum" = 0.0), example = 5)]
     pub cohort: Option<Participation>,
-    /// How the L clients are drawn and weighed, which matters where clients have unequal shares; only
-    /// with `cohort`.
+    /// How the clients of a round are selected and weighed.
     #[serde(default, skip_serializing_if = "crate::problem::is_default")]
     #[schemars(extend("default" = "normalised"), example = &"rescaled")]
     pub participation: ParticipationScheme,
@@ -52,7 +51,7 @@ impl AlgorithmKind for WithWork<FedProx> {
         vec![Component::one(self.common.terms(Terms {
             proximal: self.proximal,
             cohort: self.cohort.map(Participation::number),
-            participation: self.participation,
+            participation: self.participation.clone(),
             ..Terms::fedavg(step_size, 1)
         }))]
     }

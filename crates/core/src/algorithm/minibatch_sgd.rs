@@ -27,8 +27,7 @@ pub struct MinibatchSgd {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(extend("exclusiveMinimum" = 0.0), example = 5)]
     pub cohort: Option<Participation>,
-    /// How the L clients are drawn and weighed, which matters where clients have unequal shares; only
-    /// with `cohort`.
+    /// How the clients of a round are selected and weighed.
     #[serde(default, skip_serializing_if = "crate::problem::is_default")]
     #[schemars(extend("default" = "normalised"), example = &"rescaled")]
     pub participation: ParticipationScheme,
@@ -72,7 +71,7 @@ impl AlgorithmKind for MinibatchSgd {
         vec![Component::one(Terms {
             batches: vec![self.batch],
             cohort: self.cohort.map(Participation::number),
-            participation: self.participation,
+            participation: self.participation.clone(),
             ..Terms::fedavg(step_size, 1)
         })]
     }

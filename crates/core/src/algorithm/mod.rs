@@ -410,6 +410,16 @@ impl Spec {
         of_settings!(self, settings => settings.own.work()).and_then(|work| work.local_epochs)
     }
 
+    /// Whether it is built in, its clients take part by a schedule that is given, and its step sizes are constant: then its
+    /// rounds repeat with a period.
+    pub fn has_schedule(&self) -> bool {
+        let is_periodic = |run: &Component| {
+            let scheme = &run.terms.participation;
+            scheme.is_scheduled() && !scheme.is_shuffled() && run.terms.decay.is_none()
+        };
+        !self.is_custom() && self.components().iter().all(is_periodic)
+    }
+
     /// The algorithm on an instance: `local-epochs` become the numbers of local steps that they come to with the records
     /// that the clients hold there. Any other algorithm is the same on all instances, and so is every algorithm on a
     /// problem without records, where manifests may not state epochs.
@@ -471,7 +481,7 @@ impl Spec {
             Self::Custom(settings) => settings.program(problem, from),
             _ => {
                 let size = ProblemSize { clients: problem.clients(), dimension: problem.dim() };
-                constant_rounds(&self.components(), size)
+                constant_rounds(&self.on_instance(problem).components(), size)
             }
         }
     }

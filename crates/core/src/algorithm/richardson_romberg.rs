@@ -37,8 +37,7 @@ pub struct RichardsonRomberg {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(extend("exclusiveMinimum" = 0.0), example = 5)]
     pub cohort: Option<Participation>,
-    /// How the L clients are drawn and weighed, which matters where clients have unequal shares; only
-    /// with `cohort`.
+    /// How the clients of a round are selected and weighed.
     #[serde(default, skip_serializing_if = "crate::problem::is_default")]
     #[schemars(extend("default" = "normalised"), example = &"rescaled")]
     pub participation: ParticipationScheme,
@@ -144,7 +143,7 @@ impl RichardsonRomberg {
             weight,
             terms: Terms {
                 cohort: self.cohort.map(Participation::number),
-                participation: self.participation,
+                participation: self.participation.clone(),
                 ..terms
             },
             copy: 0,

@@ -16,6 +16,9 @@ use crate::round_program::{
 pub use single_steps::single_steps;
 use writer::RoundWriter;
 
+/// The most rounds of a schedule of clients of which programs are written.
+pub const LONGEST_PERIOD: usize = 1000;
+
 /// The numbers of clients and of dimensions of a problem, for which a program is written.
 #[derive(Clone, Copy, Debug)]
 pub struct ProblemSize {
@@ -51,11 +54,11 @@ impl Terms {
 struct ComponentRuns<'a> {
     components: &'a [Component],
     size: ProblemSize,
-    /// L, the number of clients that take part in a round: N if all do.
-    cohort: usize,
-    /// How they are drawn and weighed.
+    /// L, the number of clients that are drawn in a round, if a number is.
+    cohort: Option<usize>,
+    /// How the clients that take part are selected and weighed.
     participation: ParticipationScheme,
-    /// Whether rounds depend on a draw of clients.
+    /// Whether rounds depend on a draw or a schedule of clients.
     draws_clients: bool,
     /// Whether there are several runs, which share their draws.
     is_common: bool,
@@ -71,8 +74,8 @@ impl<'a> ComponentRuns<'a> {
         Self {
             components,
             size,
-            cohort: first.terms.cohort.unwrap_or(size.clients),
-            participation: first.terms.participation,
+            cohort: first.terms.cohort,
+            participation: first.terms.participation.clone(),
             draws_clients: first.terms.draws_clients(size.clients),
             is_common: share_draws(components),
             coin: first.terms.coin(),
@@ -103,14 +106,34 @@ impl<'a> ComponentRuns<'a> {
         })
     }
 
+    /// Whether the server divides what clients have moved by their numbers of local steps, and multiplies it by the mean
+    /// number of those who take part, as FedNova does where their shares are divided by their sum: then no linear map
+    /// says what a round with a part of the clients does.
+    fn has_random_progress(&self, terms: &Terms) -> bool {
+        let is_normalised = self.participation.is_normalised();
+        self.draws_clients && is_normalised && self.progress_weights(terms).is_some()
+    }
+
+    /// The number of rounds that repeat, apart from the state that the first round begins with: 1 without a schedule of
+    /// clients.
+    fn period(&self) -> usize {
+        self.participation.period(self.size.clients)
+    }
+
     /// Checks that programs can say what the rounds do and how the runs share their draws, so that second moments
     /// follow from them. A custom algorithm, whose terms say nothing of its rounds, is refused too.
     ///
     /// # Errors
-    /// [`ProgramError::AdaptiveServer`] if the moves of the server are not linear, and [`ProgramError::Open`] if
-    /// programs cannot say it for any other reason.
+    /// [`ProgramError::AdaptiveServer`] if the moves of the server are not linear, [`ProgramError::ShuffledCycle`] if
+    /// groups of clients take part in an order that is drawn, [`ProgramError::LongPeriod`] if a schedule of clients has too
+    /// many rounds, and [`ProgramError::Open`] if programs cannot say it for any other reason.
     fn check_draws(&self) -> Result<(), ProgramError> {
-        let is_part = self.draws_clients;
+        if self.participation.is_shuffled() {
+            return Err(ProgramError::ShuffledCycle);
+        }
+        if self.period() > LONGEST_PERIOD {
+            return Err(ProgramError::LongPeriod { rounds: self.period() });
+        }
         let mut measures_variates = false;
         for Component { terms, .. } in self.components {
             if terms.server_optimiser.is_some() {
@@ -118,7 +141,7 @@ impl<'a> ComponentRuns<'a> {
             }
             // Nothing is known of the rounds, or the draw of the cohort decides on the weights of the server's mean.
             let is_unknown = matches!(terms.variates, Variates::Unknown(_));
-            if is_unknown || is_part && self.progress_weights(terms).is_some() {
+            if is_unknown || self.has_random_progress(terms) {
                 return Err(ProgramError::Open);
             }
             measures_variates |=
@@ -140,12 +163,13 @@ impl<'a> ComponentRuns<'a> {
 }
 
 /// The rounds of an algorithm that is made of these runs, as a program: the first round, and the later ones, which
-/// repeat. All have the step sizes of the first round, also where step sizes decay: [`rounds_up_to`] has the decayed
+/// repeat, with a schedule of clients after its period. All have the step sizes of the first round, also where step sizes decay: [`rounds_up_to`] has the decayed
 /// ones.
 ///
 /// # Errors
 /// [`ProgramError::Open`] if no program says what the rounds do and how the runs share their draws, and
-/// [`ProgramError::AdaptiveServer`] if this is because of an adaptive server.
+/// [`ProgramError::AdaptiveServer`] or [`ProgramError::ShuffledCycle`] if this is because of an adaptive server or of a
+/// shuffled schedule.
 pub fn constant_rounds(components: &[Component], size: ProblemSize) -> Traced {
     ComponentRuns::new(components, size).check_draws()?;
     Ok(constant_rounds_unchecked(components, size))
@@ -154,24 +178,24 @@ pub fn constant_rounds(components: &[Component], size: ProblemSize) -> Traced {
 /// [`constant_rounds`] without its checks, for means and for estimates of effort. Where [`constant_rounds`] refuses the
 /// runs since no program says how they share their draws, the means are right here and the second moments are not. Of
 /// FedNova with a cohort and unequal numbers of local steps the means are wrong too: the server weighs the ends of the
-/// cohort equally in this program, and so are those of an adaptive server, which goes a plain step here. Not for custom
-/// algorithms, whose terms do not say what rounds do.
+/// cohort equally in this program, and so are those of an adaptive server, which goes a plain step here, and of a
+/// schedule in a drawn order, which is the given one here, or of more rounds than [`LONGEST_PERIOD`], which is cut. Not for
+/// custom algorithms, whose terms do not say what rounds do.
 pub fn constant_rounds_unchecked(components: &[Component], size: ProblemSize) -> Program {
     let runs = ComponentRuns::new(components, size);
-    let first = RoundWriter::new(&runs, true, 1.0);
-    let later = RoundWriter::new(&runs, false, 1.0);
-    let mut rounds = Vec::new();
-    // The first round of one run without variates is like all others.
-    if first.state() != later.state() {
-        rounds.push(first.write());
-    }
-    rounds.push(later.write());
-    program_of(size, runs.start_weight(), rounds, 1)
+    let period = runs.period().min(LONGEST_PERIOD);
+    let first = RoundWriter::new(&runs, 0, 1.0);
+    // The first round of one run without variates is like the later ones.
+    let is_repeated = first.state() == RoundWriter::new(&runs, 1, 1.0).state();
+    let count = if is_repeated { period } else { 1 + period };
+    let rounds = (0..count).map(|round| RoundWriter::new(&runs, round, 1.0).write()).collect();
+    program_of(size, runs.start_weight(), rounds, period)
 }
 
 /// The rounds of an algorithm that is made of these runs, as a program that says what rounds 1 to `rounds` do, and any
-/// later one if step sizes are constant: then round 2 repeats. The state of the first round is θ_0 alone. From the
-/// second round on it has the estimate of each run, and after these the control variates of each run that has some.
+/// later one if step sizes are constant: then round 2 repeats, or the rounds of the period of a schedule, from round 2
+/// on. The state of the first round is θ_0 alone. From the second round on it has the estimate of each run, and after
+/// these the control variates of each run that has some.
 ///
 /// # Errors
 /// As for [`constant_rounds`].
@@ -179,14 +203,16 @@ pub fn rounds_up_to(components: &[Component], size: ProblemSize, rounds: u64) ->
     let runs = ComponentRuns::new(components, size);
     runs.check_draws()?;
     let decay = components[0].terms.decay;
+    let period = runs.period();
     // One round more than is asked for, so that the state after the last one is known as well.
-    let count = if decay.is_some() { rounds + 1 } else { 2 };
+    let count = if decay.is_some() { rounds as usize + 1 } else { period + 1 };
     let mut all = Vec::new();
     for round in 0..count {
-        let decay_factor = decay.map_or(1.0, |decay| decay.factor(round));
-        all.push(RoundWriter::new(&runs, round == 0, decay_factor).write());
+        let decay_factor = decay.map_or(1.0, |decay| decay.factor(round as u64));
+        all.push(RoundWriter::new(&runs, round, decay_factor).write());
     }
-    Ok(program_of(size, runs.start_weight(), all, usize::from(decay.is_none())))
+    let cycle = if decay.is_some() { 0 } else { period };
+    Ok(program_of(size, runs.start_weight(), all, cycle))
 }
 
 /// The rounds of N clients as runs of local steps, with corrections or without, whose ends the server averages: THEORY
@@ -235,7 +261,8 @@ pub fn round_price(components: &[Component], clients: usize) -> RoundPrice {
     let is_common = share_draws(components);
     for Component { terms, .. } in components {
         let calls = terms.mean_calls(clients);
-        price.communications += terms.communications() as f64;
+        let with_somebody = terms.participation.part_of_rounds_with_somebody(clients);
+        price.communications += with_somebody * terms.communications() as f64;
         price.gradients += calls;
         price.slowest_gradients += terms.slowest_calls(clients);
         price.samples = if is_common { price.samples.max(calls) } else { price.samples + calls };

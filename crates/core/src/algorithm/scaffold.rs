@@ -36,8 +36,7 @@ pub struct Scaffold {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(extend("exclusiveMinimum" = 0.0), example = 5)]
     pub cohort: Option<Participation>,
-    /// How the L clients are drawn and weighed, which matters where clients have unequal shares; only
-    /// with `cohort`.
+    /// How the clients of a round are selected and weighed.
     #[serde(default, skip_serializing_if = "crate::problem::is_default")]
     #[schemars(extend("default" = "normalised"), example = &"rescaled")]
     pub participation: ParticipationScheme,
@@ -81,7 +80,7 @@ impl AlgorithmKind for WithWork<Scaffold> {
         vec![Component::one(self.common.terms(Terms {
             schedule,
             cohort: self.cohort.map(Participation::number),
-            participation: self.participation,
+            participation: self.participation.clone(),
             server_step: self.server_step,
             variates: Variates::Kept(self.variates),
             ..Terms::fedavg(step_size, 1)

@@ -91,8 +91,9 @@ fn runs_of_all_clients_alike(spec: &Spec) -> Option<Vec<Component>> {
         return None;
     }
     let runs = spec.components();
-    let are_alike =
-        runs.iter().all(|run| run.terms.cohort.is_none() && treats_clients_alike(&run.terms));
+    let are_alike = runs
+        .iter()
+        .all(|run| !run.terms.may_leave_out_clients() && treats_clients_alike(&run.terms));
     are_alike.then_some(runs)
 }
 

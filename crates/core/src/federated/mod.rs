@@ -11,6 +11,7 @@ mod correction;
 mod cost;
 mod draw;
 mod pool;
+mod progress;
 mod round_clients;
 mod sampling;
 mod server_optimiser;
@@ -25,8 +26,9 @@ pub use correction::ControlVariates;
 pub use cost::Cost;
 pub use draw::{Draw, DrawError};
 use pool::{AnyPool, LocalRound, Pool, advance_in_parallel};
+use progress::ProgressWeights;
 pub use round_clients::{LocalWork, RoundClients};
-use sampling::ClientSampler;
+use sampling::{ClientSampler, DrawWeights};
 use server_optimiser::ServerMoments;
 pub use server_optimiser::{SecondMoment, ServerOptimiser};
 pub use terms::{Clock, Decay, Learning, Schedule, StatedPrice, Terms, Variates, expected_steps};
@@ -119,8 +121,8 @@ pub struct Federated<'p, P: Problem> {
     /// θ_{t−1} after a round of fixed length, d numbers.
     before: Vec<f64>,
     variates: Option<ControlVariates>,
-    /// The weights of the clients' ends in the server's mean, if these are not the clients' shares (FedNova).
-    weights: Option<Vec<f64>>,
+    /// What replaces the shares in the weights of the clients' ends, if something does (FedNova).
+    progress: Option<ProgressWeights>,
     /// The moments of an adaptive server, if the terms have one.
     moments: Option<ServerMoments>,
     /// What draws the clients of each round; `None` if all take part.
@@ -144,8 +146,13 @@ impl<'p, P: Problem> Federated<'p, P> {
         assert_eq!(from.start.len(), d);
         let corrected = terms.variates != Variates::None;
         let plans = StepPlans::new(&terms, n, 1.0);
-        let weights = terms.progress_weights(n, problem.unequal_shares());
-        let sampler = ClientSampler::new(&terms, n, problem.unequal_shares());
+        let shares = problem.unequal_shares();
+        let weights = terms.progress_weights(n, shares);
+        // FedNova's weights are not those of the default scheme, also where shares are equal.
+        let are_unequal = shares.is_some() || weights.is_some();
+        let scheme = terms.participation.for_shares(are_unequal);
+        let sampler = ClientSampler::new(&scheme, terms.cohort, n, shares);
+        let progress = weights.map(|weights| ProgressWeights::new(&terms, weights));
         let stream = Stream::new(from.seed, Purpose::Server, from.copy, from.replicate, 0);
         let moments = terms.server_optimiser.map(|optimiser| ServerMoments::new(optimiser, d));
         let mut run = Self {
@@ -157,7 +164,7 @@ impl<'p, P: Problem> Federated<'p, P> {
             theta: from.start.to_vec(),
             before: vec![0.0; d],
             variates: corrected.then(|| ControlVariates::new(n, d, problem.unequal_shares())),
-            weights,
+            progress,
             moments,
             sampler,
             coin: Coin { stream, until: 0, clients_moved: false },
@@ -221,10 +228,22 @@ impl<'p, P: Problem> Federated<'p, P> {
     /// by their sum: what the draw of the round makes them, or the clients' shares or, for FedNova, what replaces
     /// these. `None` if all are equal.
     fn mean_weights(&self) -> Option<&[f64]> {
-        match &self.sampler {
-            Some(sampler) if sampler.replaces_shares() => sampler.counts(),
-            _ => self.weights.as_deref().or(self.pool.problem.unequal_shares()),
+        if let Some(progress) = &self.progress {
+            let weights =
+                if self.has_own_weights() { &progress.of_round } else { &progress.weights };
+            return Some(weights);
         }
+        match self.sampler.as_ref().map(ClientSampler::mean_weights) {
+            Some(DrawWeights::Each(weights)) => Some(weights),
+            Some(DrawWeights::Equal) => None,
+            Some(DrawWeights::Shares) | None => self.pool.problem.unequal_shares(),
+        }
+    }
+
+    /// Whether the scheme of participation gives each client that takes part a weight of its own, in place of its share
+    /// divided by the sum of those who take part.
+    fn has_own_weights(&self) -> bool {
+        self.sampler.as_ref().is_some_and(ClientSampler::replaces_sum)
     }
 
     /// Puts the server at the mean of the cohort's ends, by [`Self::mean_weights`].
@@ -288,35 +307,53 @@ impl<'p, P: Problem> Federated<'p, P> {
         if let Some(sampler) = &mut self.sampler {
             let members = sampler.draw(&mut self.coin.stream);
             self.cohort = Participants::new(members, &self.plans.clients);
+            if let Some(progress) = &mut self.progress {
+                progress.begin_round(sampler, self.cohort.members.indices());
+            }
         }
         if self.terms.variates == Variates::Fresh {
             self.measure_variates();
         }
     }
 
-    /// The multiple of the way from θ_t to the mean of this round's clients that the server goes: γ_g, and for FedNova
-    /// times a factor of these clients' numbers of local steps, and for shares that are rescaled times the sum of their
-    /// weights; 1 by default.
-    fn server_step(&self) -> f64 {
+    /// FedNova's factor of the numbers of local steps of this round's clients; 1 without it.
+    fn progress_factor(&self) -> f64 {
+        match &self.progress {
+            Some(progress) if !self.has_own_weights() => {
+                self.terms.progress_factor(&progress.weights, self.cohort.members.indices())
+            }
+            _ => 1.0,
+        }
+    }
+
+    /// The sum of the weights of this round's clients, by which [`Self::average`] divides them.
+    fn sum_of_weights(&self) -> f64 {
         let members = self.cohort.members.indices();
-        let factor = match &self.weights {
-            Some(weights) => self.terms.progress_factor(weights, members),
-            None => 1.0,
-        };
-        let weight = self.sampler.as_ref().map_or(1.0, |sampler| sampler.sum_of_weights(members));
-        self.terms.server_step * factor * weight
+        match (&self.sampler, &self.progress) {
+            (Some(_), Some(progress)) if self.has_own_weights() => {
+                members.iter().map(|&client| progress.of_round[client]).sum()
+            }
+            (Some(sampler), _) => sampler.sum_of_weights(members),
+            (None, _) => 1.0,
+        }
     }
 
     /// Moves the server from θ_t, which `self.before` has, by its step or its adaptive optimiser: `self.theta` has the
-    /// mean of the clients' ends, and is replaced by θ_{t+1}.
+    /// mean of the clients' ends, and is replaced by θ_{t+1}. The server goes γ_g times the way to the mean, and for
+    /// FedNova times its factor and, unless the weights of the round's clients sum to 1, times their sum.
     fn move_server(&mut self) {
-        let server_step = self.server_step();
+        let weight = self.sum_of_weights();
+        let server_step = self.terms.server_step * self.progress_factor();
         if let Some(moments) = &mut self.moments {
-            moments.move_server(&self.before, server_step, &mut self.theta);
-        } else if server_step != 1.0 {
-            for (theta, before) in self.theta.iter_mut().zip(&self.before) {
-                *theta = before + server_step * (*theta - before);
+            if weight != 1.0 {
+                scale_move(&self.before, weight, &mut self.theta);
             }
+            moments.move_server(&self.before, server_step, &mut self.theta);
+            return;
+        }
+        let server_step = server_step * weight;
+        if server_step != 1.0 {
+            scale_move(&self.before, server_step, &mut self.theta);
         }
     }
 
@@ -394,8 +431,11 @@ impl<P: Problem> Run for Federated<'_, P> {
             // The same three parts as in a round of `Together`.
             Schedule::Every => {
                 self.begin_fixed_round();
-                self.advance(self.plans.equal_steps);
-                self.end_fixed_round();
+                // If nobody takes part, θ and all variates stay, and nothing is sent.
+                if !self.cohort.members.indices().is_empty() {
+                    self.advance(self.plans.equal_steps);
+                    self.end_fixed_round();
+                }
             }
             Schedule::Bernoulli { probability, clock } => self.run_by_coin(probability, clock),
         }
@@ -428,10 +468,10 @@ impl<P: Problem> Run for Federated<'_, P> {
     /// Lets local steps keep to the features of each client's records, if that gives the same bits: on sparse records,
     /// where all clients take part with equal weights, and no variate is measured.
     fn without_ends(&mut self) {
-        let Terms { schedule, cohort, proximal, variates, .. } = &self.terms;
-        let all_take_part = *schedule == Schedule::Every && cohort.is_none();
+        let Terms { schedule, proximal, variates, .. } = &self.terms;
+        let all_take_part = *schedule == Schedule::Every && !self.terms.may_leave_out_clients();
         let problem = self.pool.problem;
-        let have_equal_weights = problem.unequal_shares().is_none() && self.weights.is_none();
+        let have_equal_weights = problem.unequal_shares().is_none() && self.progress.is_none();
         let measure_nothing =
             matches!(variates, Variates::None | Variates::Kept(Learning::OptionTwo));
         // The plans of the first round serve all rounds, since step sizes do not rise.
@@ -448,6 +488,13 @@ impl<P: Problem> Run for Federated<'_, P> {
 
     fn set_noise(&mut self, streams: &[Stream]) {
         self.pool.streams.clone_from_slice(streams);
+    }
+}
+
+/// Replaces θ by the point that is `factor` times as far from `before` in the same direction.
+fn scale_move(before: &[f64], factor: f64, theta: &mut [f64]) {
+    for (theta, before) in theta.iter_mut().zip(before) {
+        *theta = before + factor * (*theta - before);
     }
 }
 

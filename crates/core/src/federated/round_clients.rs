@@ -3,10 +3,12 @@
 
 use super::draw::{Draw, DrawError, RunIdentity};
 use super::pool::{AnyPool, LocalRound, Pool, average};
+use super::sampling::ClientSampler;
 use super::terms::StatedPrice;
 use super::work::RoundWork;
-use super::{Conditions, Cost};
-use crate::kernel::{LocalSteps, Members, Proximal};
+use super::{Conditions, ControlVariates, Cost};
+use crate::client_sampling::ParticipationScheme;
+use crate::kernel::{LocalSteps, Members, Proximal, axpy};
 use crate::problem::Problem;
 use crate::rng::{Purpose, Stream};
 use std::sync::Arc;
@@ -26,6 +28,15 @@ pub struct LocalWork<'a> {
     pub proximal: Option<Proximal<'a>>,
 }
 
+/// What draws clients by a scheme that an algorithm uses.
+struct SchemeSampler {
+    scheme: ParticipationScheme,
+    /// L, how many clients are drawn, if a number is.
+    size: Option<usize>,
+    /// `None` if all clients take part.
+    sampler: Option<ClientSampler>,
+}
+
 /// The clients of a run of a custom algorithm, their draws and what the run has cost. The draws are those that every
 /// algorithm has on the same replicate.
 pub struct RoundClients<'p> {
@@ -37,6 +48,11 @@ pub struct RoundClients<'p> {
     evaluations: u64,
     /// The clients that take part in the current round.
     members: Members,
+    /// w_k of the clients that take part in the current round, N numbers; `None` if they are their shares, divided by the
+    /// sum of these.
+    weights: Option<Vec<f64>>,
+    /// What draws clients by the schemes that the algorithm has used so far.
+    samplers: Vec<SchemeSampler>,
     /// What each client does in local steps.
     plans: Vec<LocalSteps>,
     /// d zeros, the anchor of a proximal term of weight 0.
@@ -65,6 +81,8 @@ impl<'p> RoundClients<'p> {
             shares: problem.unequal_shares(),
             evaluations: problem.batch(),
             members: Members::all(n),
+            weights: None,
+            samplers: Vec::new(),
             plans: vec![LocalSteps { step: 0.0, steps: 1, batch: 1 }; n],
             zero: vec![0.0; dim],
             server: Stream::new(from.seed, Purpose::Server, from.copy, from.replicate, 0),
@@ -109,6 +127,59 @@ impl<'p> RoundClients<'p> {
         } else {
             Members::all(self.count())
         };
+        self.weights = None;
+    }
+
+    /// Selects clients by a scheme, L = `size` of them if it is given, who alone take part until the round ends, with the
+    /// weights of the scheme. A built-in algorithm with this scheme has the same clients in the same round, if they are
+    /// selected once in each round.
+    ///
+    /// # Panics
+    /// If the scheme is none for these clients ([`ParticipationScheme::check_for`],
+    /// [`proportional_fault`](crate::client_sampling::proportional_fault)).
+    pub fn draw_by(&mut self, scheme: &ParticipationScheme, size: Option<usize>) {
+        let scheme = scheme.for_shares(self.shares.is_some());
+        let is_known = |known: &SchemeSampler| known.scheme == scheme && known.size == size;
+        let place = self.samplers.iter().position(is_known).unwrap_or_else(|| {
+            let sampler = ClientSampler::new(&scheme, size, self.plans.len(), self.shares);
+            self.samplers.push(SchemeSampler { scheme, size, sampler });
+            self.samplers.len() - 1
+        });
+        let Some(sampler) = &mut self.samplers[place].sampler else {
+            self.members = Members::all(self.plans.len());
+            self.weights = None;
+            return;
+        };
+        self.members = sampler.draw(&mut self.server);
+        let mut weights = Vec::new();
+        for &client in self.members.indices() {
+            weights.extend(sampler.weight(client));
+        }
+        // A scheme gives all who take part a weight, or none of them.
+        self.weights = sampler.replaces_sum().then(|| {
+            let mut of_clients = vec![0.0; self.plans.len()];
+            for (&client, weight) in self.members.indices().iter().zip(weights) {
+                of_clients[client] = weight;
+            }
+            of_clients
+        });
+    }
+
+    /// Lets these clients alone take part until the round ends. `weights` are w_k, N numbers, of which those of the
+    /// clients that take part count; without them the weights are their shares, divided by the sum of these.
+    ///
+    /// # Panics
+    /// If a client does not exist, or there are not N weights.
+    pub fn participate(&mut self, members: Members, weights: Option<Vec<f64>>) {
+        let n = self.count();
+        assert!(members.end() <= n && weights.as_ref().is_none_or(|weights| weights.len() == n));
+        self.members = members;
+        self.weights = weights;
+    }
+
+    /// Whether the clients that take part have weights of their own, in place of their shares divided by their sum.
+    pub fn has_own_weights(&self) -> bool {
+        self.weights.is_some()
     }
 
     /// Runs the local steps θ ← θ − γ_k (B⁻¹ Σ F_k(θ; Z_b) + ξ_k + μ(θ − point)) of each member, from `start` (d
@@ -122,6 +193,9 @@ impl<'p> RoundClients<'p> {
         let LocalWork { step_sizes, steps, batch, corrections, proximal } = *work;
         let n = self.count();
         assert!([1, n].contains(&step_sizes.len()) && [1, n].contains(&steps.len()));
+        if self.members.indices().is_empty() {
+            return;
+        }
         for &k in self.members.indices() {
             let step = *step_sizes.get(k).unwrap_or(&step_sizes[0]);
             let steps = *steps.get(k).unwrap_or(&steps[0]);
@@ -251,7 +325,9 @@ impl<'p> RoundClients<'p> {
     /// Counts `calls` oracle calls of each member.
     fn count_calls(&mut self, calls: u64) {
         self.cost.oracle_calls += self.evaluations * calls * self.members.indices().len() as u64;
-        self.cost.sequential_calls += self.evaluations * calls;
+        if !self.members.indices().is_empty() {
+            self.cost.sequential_calls += self.evaluations * calls;
+        }
     }
 
     /// # Panics
@@ -268,13 +344,44 @@ impl<'p> RoundClients<'p> {
     }
 
     /// Writes the mean of the members' rows of `rows` (N rows of d), weighted by the clients' shares, to `mean` (d
-    /// numbers). The shares of a part of the clients are divided by their sum.
+    /// numbers). The shares of a part of the clients are divided by their sum. If the members have weights of their own,
+    /// it is the sum of their rows by these.
     ///
     /// # Panics
-    /// If lengths do not fit N and d.
+    /// If lengths do not fit N and d, or if nobody takes part and no weights are given.
     pub fn mean(&self, rows: &[f64], mean: &mut [f64]) {
         assert!(rows.len() == self.count() * self.dim && mean.len() == self.dim);
-        average(self.shares, &self.members, rows, mean);
+        let Some(weights) = &self.weights else {
+            return average(self.shares, &self.members, rows, mean);
+        };
+        mean.fill(0.0);
+        for &client in self.members.indices() {
+            axpy(weights[client], &rows[client * self.dim..][..self.dim], mean);
+        }
+    }
+
+    /// Lets control variates learn from a round that began at `before` (d numbers) and ended at `ends` (N rows of d), of
+    /// the members alone, and writes the server's next θ to `after`: the mean of the ends or, if the members have weights
+    /// of their own, θ + Σ w_k (θ_k − θ). `lengths` are γ_k E_k, N numbers.
+    ///
+    /// # Panics
+    /// As [`Self::mean`].
+    pub fn average_and_learn(
+        &self,
+        variates: &mut ControlVariates,
+        before: &[f64],
+        ends: &[f64],
+        lengths: &[f64],
+        after: &mut [f64],
+    ) {
+        if self.weights.is_none() {
+            return variates.average_and_learn(&self.members, before, ends, lengths, after);
+        }
+        let mut moves = ends.to_vec();
+        moves.chunks_exact_mut(self.dim).for_each(|row| axpy(-1.0, before, row));
+        self.mean(&moves, after);
+        axpy(1.0, before, after);
+        variates.learn(&self.members, before, ends, lengths);
     }
 
     /// 64 uniform bits for draws of the algorithm itself, from a stream that no other draw of the run uses.
@@ -292,9 +399,12 @@ impl<'p> RoundClients<'p> {
     }
 
     /// Ends the round, as whoever runs the algorithm must do after each one: its price is counted unless
-    /// [`RoundClients::charge`] was called, and in the next round all clients take part unless another cohort is drawn.
+    /// [`RoundClients::charge`] was called or nobody took part, and in the next round all clients take part unless others
+    /// are selected.
     pub fn end_round(&mut self) {
-        if !std::mem::take(&mut self.charged) {
+        self.weights = None;
+        let is_charged = std::mem::take(&mut self.charged);
+        if !is_charged && !self.members.indices().is_empty() {
             let members = self.members.indices().len() as u64;
             self.cost.communications += self.price.communications;
             self.cost.send(self.price.vectors * members, self.dim);
@@ -319,7 +429,8 @@ fn point_of(points: &[f64], client: usize, d: usize) -> &[f64] {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::federated::{ControlVariates, Federated, Run, Terms};
+    use crate::client_sampling::{Availability, ClientProbabilities, ParticipantWeights};
+    use crate::federated::{Federated, Run, Terms};
     use crate::problem::garnet::Heterogeneity;
     use crate::sample;
 
@@ -417,6 +528,68 @@ mod tests {
         });
         let terms = Terms { batches: vec![2], proximal: 0.3, ..Terms::fedavg(0.1, 5) };
         assert_eq!(pulled, engine(&problem, terms));
+    }
+
+    /// By a scheme the clients and their weights are those of the engine; clients that the algorithm names work alone, and
+    /// nobody pays nothing.
+    #[test]
+    fn schemes_and_named_clients_take_part() {
+        let problem = sample::weighted_ridge();
+        let from = Conditions { start: &[0.5; 3], ..FROM };
+        let texts = |all: &[&str]| all.iter().map(|text| (*text).to_owned()).collect();
+        let schedule = texts(&["1, 3", "", "2-4"]);
+        let client_weights = ParticipantWeights::Rescaled;
+        for (scheme, size) in [
+            (ParticipationScheme::Normalised, Some(2)),
+            (ParticipationScheme::Rescaled, Some(2)),
+            (ParticipationScheme::WithReplacement, Some(3)),
+            (ParticipationScheme::Proportional, Some(2)),
+            (ParticipationScheme::Weighted(vec![1.0, 2.0, 2.0, 1.0]), Some(2)),
+            (ParticipationScheme::Bernoulli(ClientProbabilities::Fraction(0.3)), None),
+            (ParticipationScheme::BernoulliNormalised(ClientProbabilities::Fraction(0.8)), None),
+            (ParticipationScheme::Available(Availability { schedule, client_weights }), None),
+        ] {
+            let mut terms = Terms::fedavg(0.1, 5);
+            terms.participation = scheme.clone();
+            terms.cohort = size;
+            let mut run = Federated::new(&problem, terms, &from);
+            let mut clients = RoundClients::new(&problem, &from, PRICE);
+            let mut theta = from.start.to_vec();
+            for _ in 0..30 {
+                run.round();
+                clients.draw_by(&scheme, size);
+                let mut ends = theta.repeat(4);
+                clients.local_steps(Some(&theta), &work(&[5]), &mut ends);
+                ends.chunks_exact_mut(3).for_each(|row| axpy(-1.0, &theta, row));
+                let mut way = vec![0.0; 3];
+                if clients.has_own_weights() || !clients.members().indices().is_empty() {
+                    clients.mean(&ends, &mut way);
+                }
+                axpy(1.0, &way, &mut theta);
+                clients.end_round();
+                let off = sample::distance(run.estimate(), &theta);
+                assert!(off < 1e-13, "{scheme:?}: {off:e}");
+            }
+            assert_eq!(run.cost(), clients.cost(), "{scheme:?}");
+        }
+        let mut clients = RoundClients::new(&problem, &from, PRICE);
+        let mut ends = vec![7.0; 12];
+        clients.participate(Members::new(vec![3, 1]), Some(vec![0.0, 2.0, 9.0, -1.0]));
+        clients.local_steps(Some(&[0.0; 3]), &work(&[5]), &mut ends);
+        let mut sum = vec![0.0; 3];
+        clients.mean(&ends, &mut sum);
+        for i in 0..3 {
+            assert_eq!(sum[i], 2.0 * ends[3 + i] - ends[9 + i]);
+            assert_eq!((ends[i], ends[6 + i]), (7.0, 7.0), "they take no part");
+        }
+        clients.end_round();
+        let paid = clients.cost();
+        assert_eq!((paid.vectors_sent, clients.members().indices().len()), (4, 4));
+        clients.participate(Members::new(Vec::new()), None);
+        clients.local_steps(Some(&[0.0; 3]), &work(&[5]), &mut ends);
+        clients.fields(&[0.0; 3], 2, &mut ends);
+        clients.end_round();
+        assert_eq!(clients.cost(), paid);
     }
 
     /// The mean field over many calls is near the exact one; each call is counted; a charge

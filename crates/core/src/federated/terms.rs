@@ -24,9 +24,9 @@ pub struct Terms {
     pub batches: Vec<u64>,
     /// When clients communicate.
     pub schedule: Schedule,
-    /// L, the number of clients that are drawn in each round; `None` if all take part.
+    /// L, the number of clients that are drawn in each round; `None` if no number is drawn.
     pub cohort: Option<usize>,
-    /// How they are drawn and weighed.
+    /// How the clients that take part are selected and weighed; by default all take part where no number is drawn.
     pub participation: ParticipationScheme,
     /// γ_g: θ_{t+1} = θ_t + γ_g (mean of the clients − θ_t), or the step of the adaptive optimiser of the server.
     pub server_step: f64,
@@ -226,6 +226,18 @@ impl Terms {
         steps / sum * (inverse / sum)
     }
 
+    /// Ē/a_k of each client, N numbers, where Ē = Σ π_k E_k is the mean over all clients: by it FedNova multiplies what
+    /// a client has moved, where its weight is w_k. `weights` are the [`progress_weights`](Self::progress_weights)
+    /// π_k/a_k of all clients.
+    pub fn progress_ratios(&self, weights: &[f64]) -> Vec<f64> {
+        let mut mean_steps = 0.0;
+        for (client, weight) in weights.iter().enumerate() {
+            let share = weight * self.progress_length(client);
+            mean_steps += share * self.steps(client) as f64;
+        }
+        (0..weights.len()).map(|client| mean_steps / self.progress_length(client)).collect()
+    }
+
     /// Whether the server goes to the mean of the clients' ends: it has no server step other than 1, and no adaptive
     /// optimiser. The mean has the weights of [`Self::progress_weights`], or those of the clients' shares.
     pub fn goes_to_mean(&self) -> bool {
@@ -252,8 +264,14 @@ impl Terms {
                 let left = clients % self.local_steps.len();
                 let all = sum_of_steps(&self.local_steps) * whole as u128
                     + sum_of_steps(&self.local_steps[..left]);
-                let taking_part = self.cohort.unwrap_or(clients) as u128;
-                let mean = all.saturating_mul(taking_part).div_ceil(clients as u128);
+                let participants = self.participation.mean_participants(self.cohort, clients);
+                // A mean such as 3 · 0.1 may be above a whole number by a rounding alone.
+                let taking_part = if participants.fract() == 0.0 {
+                    all.saturating_mul(participants as u128)
+                } else {
+                    (all as f64 * participants * (1.0 - 4.0 * f64::EPSILON)) as u128 + 1
+                };
+                let mean = taking_part.div_ceil(clients as u128);
                 u64::try_from(mean).unwrap_or(u64::MAX)
             }
             Schedule::Bernoulli { probability, clock: Clock::Communications }
@@ -317,6 +335,15 @@ impl Terms {
     pub fn mean_calls(&self, clients: usize) -> f64 {
         let call_factor = self.call_factor() as f64;
         let are_alike = self.local_steps.len() == 1 && self.batches.len() == 1;
+        let frequencies =
+            if are_alike { None } else { self.participation.frequencies(self.cohort, clients) };
+        if let Some(frequencies) = frequencies {
+            let mut sum = 0.0;
+            for (client, frequency) in frequencies.iter().enumerate() {
+                sum += frequency * self.calls_of_client(client);
+            }
+            return call_factor * sum / clients as f64;
+        }
         let calls_of_participant = if are_alike {
             self.calls_of_client(0)
         } else {
@@ -335,16 +362,26 @@ impl Terms {
         self.call_factor() as f64 * most
     }
 
-    /// Whether rounds on a problem with this number of clients depend on a draw of clients, so that not all take part in
-    /// each.
+    /// Whether rounds on a problem with this number of clients depend on a draw or a schedule of clients, so that not
+    /// all take part in each.
     pub fn draws_clients(&self, clients: usize) -> bool {
         self.participation.draws_clients(self.cohort, clients)
     }
 
-    /// L/N: the part of the N clients that takes part in a round. If clients are drawn with replacement, it is an upper
-    /// bound, since clients that are drawn twice work once.
+    /// Whether rounds may leave clients out, whatever their number is.
+    pub fn may_leave_out_clients(&self) -> bool {
+        self.participation.may_leave_out_clients(self.cohort)
+    }
+
+    /// Whether it is random which clients take part in a round.
+    pub fn draws_participants(&self) -> bool {
+        self.participation.is_random(self.cohort)
+    }
+
+    /// The part of the N clients that takes part in a round on average: L/N if L are drawn. If clients are drawn with
+    /// replacement, it is an upper bound, since clients that are drawn twice work once.
     pub fn part_of_clients(&self, clients: usize) -> f64 {
-        self.cohort.map_or(1.0, |size| size as f64 / clients as f64)
+        self.participation.mean_participants(self.cohort, clients) / clients as f64
     }
 
     /// The expected oracle calls of a client between two communications, E_k B_k, or B_k/p under a coin.
@@ -357,14 +394,17 @@ impl Terms {
 
     /// The number of communications of a round, and the number of oracle evaluations of the client that makes the most
     /// of them, both on average: what a budget is divided by. The round is what the clock says. If clients that do
-    /// unequal work are drawn, the second number is that of the slowest of all N clients. `batch` is the number of
-    /// evaluations of an oracle call.
+    /// unequal work are drawn, the second number is that of the slowest of all N clients, in a round in which somebody
+    /// takes part. `batch` is the number of evaluations of an oracle call.
     pub fn mean_round(&self, clients: usize, batch: u64) -> (f64, f64) {
         match self.schedule {
             Schedule::Every => {
                 let calls = self.most_calls(clients, |client| self.steps(client) as f64);
                 let gradients = calls * batch as f64;
-                (self.communications() as f64, self.call_factor() as f64 * gradients)
+                // A round with nobody costs nothing.
+                let part = self.participation.part_of_rounds_with_somebody(clients);
+                let communications = part * self.communications() as f64;
+                (communications, part * (self.call_factor() as f64 * gradients))
             }
             Schedule::Bernoulli { probability, clock: Clock::Communications } => {
                 (1.0, self.most_calls(clients, |_| 1.0 / probability) * batch as f64)
@@ -403,14 +443,12 @@ impl Terms {
         require_few(&mut faults, batches_key, &self.batches);
         faults.at_least_one(batches_key, self.batches.iter().copied().min().unwrap_or(0));
         faults.at_least_one("cohort", self.cohort.unwrap_or(1) as u64);
-        let is_plain = self.participation == ParticipationScheme::Normalised;
-        faults.require(self.cohort.is_some() || is_plain, "participation", || {
-            "has a meaning with `cohort` only: without it all clients take part".into()
-        });
-        let is_fedlin = self.variates == Variates::Fresh;
-        faults.require(self.cohort.is_none() || !is_fedlin, "cohort", || {
-            "is not supported for FedLin".into()
-        });
+        for fault in self.participation.check(self.cohort) {
+            faults.0.push(Fault::new(fault.key, fault.message));
+        }
+        if self.variates == Variates::Fresh {
+            self.require_all_clients(&mut faults, "is not supported for FedLin");
+        }
         faults.positive("server-step", self.server_step);
         if let Some(optimiser) = &self.server_optimiser {
             optimiser.check(&mut faults);
@@ -436,10 +474,8 @@ impl Terms {
             faults.require((1e-9..=1.0).contains(&p), "communication-probability", || {
                 format!("must be from 1e-9 to 1, not {p}")
             });
-            faults.require(self.cohort.is_none(), "cohort", || {
-                "cannot be combined with `communication-probability`: all clients take every local step"
-                    .into()
-            });
+            let message = "cannot be combined with `communication-probability`: all clients take every local step";
+            self.require_all_clients(&mut faults, message);
             faults.require(self.server_step == 1.0, "server-step", || {
                 "cannot be combined with `communication-probability`: communication by a coin has no server step".into()
             });
@@ -447,14 +483,23 @@ impl Terms {
         faults.0
     }
 
+    /// Adds a fault with this message to the key by which clients are left out of rounds, if one does.
+    fn require_all_clients(&self, faults: &mut Faults, message: &str) {
+        let key = if self.cohort.is_some() { "cohort" } else { "participation" };
+        faults.require(!self.may_leave_out_clients(), key, || message.into());
+    }
+
     /// Everything that is wrong with the terms on a problem with this number of clients: a cohort or a list for more
-    /// clients than there are.
+    /// clients than there are, or a scheme of participation for other clients.
     pub fn check_for(&self, clients: usize) -> Vec<Fault> {
         let mut faults = Faults::default();
         if let Some(cohort) = self.cohort {
             faults.require(cohort <= clients, "cohort", || {
                 format!("must be at most the number of clients, {clients}, not {cohort}")
             });
+        }
+        for fault in self.participation.check_for(self.cohort, clients) {
+            faults.0.push(Fault::new(fault.key, fault.message));
         }
         for (key, list) in
             [("steps-per-client", &self.local_steps), ("batch-per-client", &self.batches)]

@@ -27,7 +27,7 @@ pub fn runs_together(
     let vectors = if terms.variates == Variates::None { 1 } else { 3 };
     let most = runs.min(MOST).min((bytes / (8 * vectors * entries)) as u64);
     let steps = most.saturating_mul(terms.most_steps());
-    let is_fixed = terms.schedule == Schedule::Every && terms.cohort.is_none();
+    let is_fixed = terms.schedule == Schedule::Every && !terms.may_leave_out_clients();
     if is_fixed && bytes > CACHED && steps >= 2 * largest as u64 { most } else { 1 }
 }
 
@@ -62,7 +62,7 @@ impl<'p, P: Problem> Together<'p, P> {
     /// # Panics
     /// If rounds do not have a fixed number of local steps of all clients: under a coin, or with a cohort.
     pub fn new(problem: &'p P, terms: &Terms, from: &[Conditions<'_>]) -> Self {
-        assert!(terms.schedule == Schedule::Every && terms.cohort.is_none());
+        assert!(terms.schedule == Schedule::Every && !terms.may_leave_out_clients());
         let mut runs = Vec::with_capacity(from.len());
         for conditions in from {
             let run = Federated::new(problem, terms.clone(), conditions);

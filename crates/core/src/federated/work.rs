@@ -1,7 +1,6 @@
 //! What the clients that take part in a round do in it, and what that costs.
 
 use super::{Cost, Schedule, Terms};
-use crate::client_sampling::ParticipationScheme;
 use crate::kernel::{LocalSteps, Members};
 
 impl LocalSteps {
@@ -110,20 +109,18 @@ impl Participants {
 impl Terms {
     /// What each round costs on a problem with `clients` clients in dimension d where an oracle call evaluates `batch`
     /// records: what [`Run::cost`](super::Run::cost) grows by. `None` where rounds may differ in their cost: under
-    /// random communication, if a part of clients is drawn that do not all do the same work, and if several clients are
-    /// drawn with replacement, who may be fewer.
+    /// random communication, if a part of clients takes part that do not all do the same work, and if the number of those
+    /// who take part is not the same in all rounds.
     pub fn round_cost(&self, clients: usize, batch: u64, d: usize) -> Option<Cost> {
         let plans = StepPlans::new(self, clients, 1.0).clients;
         let do_equal_work =
             plans.iter().all(|plan| plan.steps == plans[0].steps && plan.batch == plans[0].batch);
-        let size = self.cohort.map_or(clients, |size| size.min(clients));
-        let is_with_replacement = self.participation == ParticipationScheme::WithReplacement;
-        let has_random_size = is_with_replacement && self.cohort.is_some_and(|size| size > 1);
+        let size = self.participation.participants(self.cohort, clients)?;
         let is_known = do_equal_work || !self.draws_clients(clients);
-        if self.schedule != Schedule::Every || has_random_size || !is_known {
+        if self.schedule != Schedule::Every || !is_known {
             return None;
         }
-        // If the cohort is a part of the clients, their work is equal: the first ones stand for any.
+        // If a part of the clients takes part, their work is equal: the first ones stand for any.
         let participants = Participants::new(Members::all(size), &plans);
         Some(participants.cost(self, clients, batch, d))
     }

@@ -8,8 +8,8 @@
 
 use crate::algorithm::Component;
 use crate::algorithm::rounds::{
-    ProblemSize, constant_rounds, constant_rounds_unchecked, rounds_up_to, single_steps,
-    variates_atom,
+    LONGEST_PERIOD, ProblemSize, constant_rounds, constant_rounds_unchecked, rounds_up_to,
+    single_steps, variates_atom,
 };
 use crate::federated::Variates;
 use crate::kernel::axpy;
@@ -49,13 +49,13 @@ impl<'a> ExactMoments<'a> {
     ///
     /// # Errors
     /// Why second moments do not close on this problem, or are not followed for this algorithm: the field is curved,
-    /// draws depend on each other and are no whole passes over few records, a part of clients of unequal shares is drawn whose shares are divided by their sum, FedNova weighs unequal shares, or no
-    /// program says what the rounds do, as for custom algorithms.
+    /// draws depend on each other and are no whole passes over few records, a part of clients of unequal shares is drawn
+    /// whose shares are divided by their random sum, FedNova weighs unequal shares, or no program says what the rounds
+    /// do, as for custom algorithms.
     pub fn new(facts: &'a dyn Facts, components: &'a [Component]) -> Result<Self, MomentsError> {
         closes(facts)?;
         let terms = &components[0].terms;
-        let is_part = terms.draws_clients(facts.clients());
-        if is_part && !terms.participation.is_unbiased() && facts.unequal_shares().is_some() {
+        if terms.participation.divides_by_random_sum(terms.cohort, facts.unequal_shares()) {
             return Err(MomentsError::UnequalPart);
         }
         if components.iter().any(|run| weighs_unequal_shares(facts, run)) {
@@ -194,11 +194,13 @@ pub fn means_converge(facts: &dyn Facts, components: &[Component], per_step: boo
     components.iter().all(|run| mean_converges(facts, run, per_step))
 }
 
-/// [`means_converge`] for one run, whatever its weight is. False for FedNova on unequal shares and for an adaptive
-/// server. If `per_step` is said of a run whose single local steps no program says, such as one without a coin, it is
+/// [`means_converge`] for one run, whatever its weight is. False for FedNova on unequal shares, for an adaptive server,
+/// and for a schedule of clients in a drawn order or of too many rounds. If `per_step` is said of a run whose single local steps no program says, such as one without a coin, it is
 /// asked of the rounds of its terms.
 fn mean_converges(facts: &dyn Facts, run: &Component, per_step: bool) -> bool {
-    if weighs_unequal_shares(facts, run) || run.terms.server_optimiser.is_some() {
+    let scheme = &run.terms.participation;
+    let has_program = !scheme.is_shuffled() && scheme.period(facts.clients()) <= LONGEST_PERIOD;
+    if weighs_unequal_shares(facts, run) || run.terms.server_optimiser.is_some() || !has_program {
         return false;
     }
     let alone = std::slice::from_ref(run);

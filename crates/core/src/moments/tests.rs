@@ -4,6 +4,7 @@
 mod coins;
 mod participation;
 mod passes;
+mod schemes;
 mod shared_draws;
 
 use super::*;

@@ -31,6 +31,12 @@ pub enum ProgramError {
         "the server adapts its step to the squares of its changes, so that its rounds are not linear"
     )]
     AdaptiveServer,
+    /// A schedule of clients repeats after too many rounds.
+    #[error("its clients take part by a schedule of {rounds} rounds, too many to follow")]
+    LongPeriod {
+        /// The number of rounds after which the schedule repeats.
+        rounds: usize,
+    },
     /// Single local steps are asked of an algorithm whose local steps no coin ends.
     #[error("no coin ends the local steps")]
     NoCoin,
@@ -50,6 +56,11 @@ pub enum ProgramError {
     /// scheme of participation is stated where none are drawn.
     #[error("a cohort is empty, or everybody")]
     CohortSize,
+    /// Groups of clients take part in turn in an order that is drawn anew in each cycle.
+    #[error(
+        "the order of the groups is drawn anew in each cycle, and moments do not follow which of them were there"
+    )]
+    ShuffledCycle,
     /// There are too many masks, or a probability is not in [0, 1].
     #[error("a mask has no probability")]
     MaskProbability,

@@ -57,9 +57,10 @@ pub struct Round {
     /// The levels of the atoms of the state at its start. Before the first round it is θ_0, or
     /// nothing.
     pub state: Vec<Level>,
-    /// The number L of clients that are drawn; `None` if all take part.
+    /// The number L of clients that are drawn; `None` if no number is drawn.
     pub cohort: Option<usize>,
-    /// How they are drawn, and which weights they have in [`Operation::Members`].
+    /// How the clients that take part are selected, and which weights they have in [`Operation::Members`]; by default
+    /// all take part where no number is drawn. A schedule has this round alone.
     #[serde(default, skip_serializing_if = "crate::problem::is_default")]
     pub participation: ParticipationScheme,
     /// The random masks that it draws.
@@ -338,6 +339,13 @@ impl Program {
     /// Whether the program says what each of the rounds 1 to `rounds` does.
     pub fn reaches(&self, rounds: u64) -> bool {
         self.cycle > 0 || rounds <= self.order.len() as u64
+    }
+}
+
+impl Round {
+    /// Whether it depends on a draw or a schedule of clients which of this number of clients take part.
+    pub fn draws_clients(&self, clients: usize) -> bool {
+        self.participation.draws_clients(self.cohort, clients)
     }
 }
 

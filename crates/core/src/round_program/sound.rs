@@ -52,14 +52,7 @@ impl Program {
     /// # Errors
     /// The first thing that is wrong.
     fn check_round(&self, round: &Round) -> Result<(), ProgramError> {
-        let is_sound_cohort = match round.cohort {
-            Some(size) => {
-                let draws = round.participation.draws_clients(round.cohort, self.clients);
-                (1..=self.clients).contains(&size) && draws
-            }
-            None => round.participation == ParticipationScheme::Normalised,
-        };
-        if !is_sound_cohort {
+        if !self.has_sound_participation(round) {
             return Err(ProgramError::CohortSize);
         }
         let have_probabilities =
@@ -75,7 +68,7 @@ impl Program {
             };
             let is_of_cohort =
                 matches!(operation, Operation::Members { .. } | Operation::Select { .. });
-            let lacks_cohort = is_of_cohort && round.cohort.is_none();
+            let lacks_cohort = is_of_cohort && !round.draws_clients(self.clients);
             if lacks_mask || lacks_cohort || !self.has_sound_settings(operation) {
                 return Err(ProgramError::IncompleteOperation { place });
             }
@@ -93,6 +86,18 @@ impl Program {
             self.check_expression(round, ends, Level::Clients, all)?;
         }
         self.check_expression(round, &round.result, Level::Server, all)
+    }
+
+    /// Whether the scheme of participation of a round is possible for N clients: it is the default where all take part,
+    /// and a schedule is of the round alone.
+    fn has_sound_participation(&self, round: &Round) -> bool {
+        let scheme = &round.participation;
+        if !round.draws_clients(self.clients) {
+            return round.cohort.is_none() && *scheme == ParticipationScheme::Normalised;
+        }
+        let is_known_size = round.cohort.is_none_or(|size| (1..=self.clients).contains(&size));
+        let is_of_round = !scheme.is_scheduled() || scheme.is_of_one_round();
+        is_known_size && is_of_round && scheme.is_sound_in_round(round.cohort, self.clients)
     }
 
     /// Whether the lists of an operation have the length that N and d ask for, and its counts and

@@ -62,17 +62,17 @@ impl Round {
         parts.join(" + ")
     }
 
-    /// Writes the round: one line for its state, its cohort unless all take part, each operation, each atom of the next
+    /// Writes the round: one line for its state, who takes part unless all do, each operation, each atom of the next
     /// state, and its result. A mask is written where it is applied, and where clients ended (`ends`) is left out.
     fn write(&self, f: &mut Formatter<'_>) -> fmt::Result {
         let names = (0..self.state.len()).map(|atom| self.name(atom)).collect::<Vec<_>>();
         let state = if names.is_empty() { "none".into() } else { names.join(", ") };
         writeln!(f, "  state: {state}")?;
-        if let Some(size) = self.cohort {
-            match self.participation {
-                ParticipationScheme::Normalised => writeln!(f, "  cohort of {size}")?,
-                scheme => writeln!(f, "  cohort of {size}, {}", scheme.word())?,
-            }
+        match (self.cohort, &self.participation) {
+            (None, ParticipationScheme::Normalised) => {}
+            (Some(size), ParticipationScheme::Normalised) => writeln!(f, "  cohort of {size}")?,
+            (Some(size), scheme) => writeln!(f, "  cohort of {size}, {scheme}")?,
+            (None, scheme) => writeln!(f, "  participation: {scheme}")?,
         }
         for (place, operation) in self.operations.iter().enumerate() {
             let name = self.name(self.state.len() + place);

@@ -13,7 +13,7 @@ use crate::sources::{Condition, StatedAlgorithm};
 
 /// The facts about the run of a cell on which the conditions of statements depend. If the estimate combines several
 /// runs, as Richardson-Romberg does, all facts but the algorithm are of the first of them.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct RunConditions<'a> {
     /// The algorithm of the run.
     pub algorithm: StatedAlgorithm,

@@ -97,10 +97,10 @@ impl CellResult<'_> {
             && identity.instance.is_fixed()
             && identity.instances == 1
             && identity.algorithm.components().iter().all(|c| {
-                let Terms { schedule, cohort, variates, .. } = &c.terms;
+                let Terms { schedule, variates, .. } = &c.terms;
                 // What is not known may draw.
                 let known = !matches!(variates, Variates::Unknown(_));
-                known && *schedule == Schedule::Every && cohort.is_none()
+                known && *schedule == Schedule::Every && !c.terms.draws_participants()
             })
     }
 

@@ -143,7 +143,7 @@ fn run_conditions<'a>(
         exact,
         normalised: terms.normalised,
         cohort: terms.cohort,
-        participation: terms.participation,
+        participation: terms.participation.clone(),
         // Whether the server goes to the plain mean of clients that make equal or normalised numbers of steps.
         equal: terms.goes_to_mean() && (terms.normalised || same_steps),
     }

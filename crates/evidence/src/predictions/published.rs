@@ -5,7 +5,6 @@
 use super::refused::Computation;
 use super::theory::{Theory, single_scenario};
 use exactfed_core::algorithm::Average;
-use exactfed_core::client_sampling::ParticipationScheme;
 use exactfed_core::federated::{Clock, Schedule, Variates};
 use exactfed_core::kernel::squared_distance;
 use exactfed_core::problem::Facts;
@@ -85,8 +84,8 @@ impl Theory<'_> {
             (_, Schedule::Every, Variates::Kept(_)) => (StatedAlgorithm::Scaffold, None),
             _ => return None,
         };
-        // The bounds take clients to be drawn without replacement.
-        if terms.cohort.is_some() && terms.participation == ParticipationScheme::WithReplacement {
+        // The bounds take clients to be drawn without replacement, all with the same probability.
+        if terms.may_leave_out_clients() && !terms.participation.is_uniform() {
             return None;
         }
         let facts: &dyn Facts = &*scenario.instance;

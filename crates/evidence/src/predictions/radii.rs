@@ -38,7 +38,7 @@ fn radii_of_instance(
     scenario: &Scenario,
 ) -> Result<SpectralRadii, NoMoments> {
     let facts: &dyn Facts = &*scenario.instance;
-    // A custom algorithm has a cycle of rounds, which were traced; a built-in one has none.
+    // A custom algorithm, and one with a schedule of clients, has a cycle of rounds; any other built-in one has none.
     if let Some(cycle) = predict::cycle(prepared.cell, scenario) {
         return cycle?.radii().ok_or_else(unsettled);
     }

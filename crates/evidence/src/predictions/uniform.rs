@@ -31,7 +31,8 @@ impl UniformTerms {
             (Variates::Kept(_), _) => Some(VariateSource::Ends),
             (Variates::Fresh | Variates::Unknown(_), _) => return None,
         };
-        let even = terms.local_steps.len() == 1 && terms.batches == [1] && terms.cohort.is_none();
+        let even =
+            terms.local_steps.len() == 1 && terms.batches == [1] && !terms.may_leave_out_clients();
         let step_size =
             if terms.normalised { terms.step_size / local_steps.mean() } else { terms.step_size };
         let constant = terms.decay.is_none();

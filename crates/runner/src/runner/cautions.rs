@@ -2,7 +2,8 @@
 
 use super::Prepared;
 use crate::plan::{Cell, Plan};
-use exactfed_core::federated::Variates;
+use exactfed_core::client_sampling::ParticipationScheme;
+use exactfed_core::federated::{Terms, Variates};
 use exactfed_core::problem::Facts;
 use exactfed_core::problem::arrays::Files;
 use exactfed_core::words::enumerated;
@@ -17,42 +18,79 @@ pub struct CellOnInstance<'a> {
     pub facts: &'a dyn Facts,
 }
 
+/// Why the mean of a round's step is not the gradient of the objective.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum ParticipationBias {
+    /// This number of clients is drawn, and their unequal shares are divided by their sum.
+    DrawnShares(usize),
+    /// Clients come by coins, and their shares are divided by their sum.
+    Coins,
+    /// Clients take part by a schedule.
+    Schedule,
+}
+
 impl CellOnInstance<'_> {
-    /// The smallest number L of clients in a round of the cell with which the mean of a round's step is not the
-    /// gradient of the objective, because L < N clients with unequal shares take part; `None` if there is none. Runs
-    /// with control variates do not count: these vanish with the clients' fields at θ\*, which is their fixed point
-    /// all the same.
-    fn biased_cohort(&self) -> Option<usize> {
-        self.facts.unequal_shares()?;
+    /// Why the mean of a round's step of the cell is biased, with the smallest number of clients that are drawn; `None`
+    /// if it is not. Runs with control variates do not count: these vanish with the clients' fields at θ\*, which is
+    /// their fixed point all the same.
+    fn bias(&self) -> Option<ParticipationBias> {
         let components = self.cell.identity.algorithm.components();
         let plain = components.iter().filter(|of| of.terms.variates == Variates::None);
-        let biased = plain.filter(|component| !component.terms.participation.is_unbiased());
-        let cohorts = biased.filter_map(|component| component.terms.cohort);
-        cohorts.filter(|cohort| *cohort < self.facts.clients()).min()
+        let biases = plain.filter_map(|component| {
+            let Terms { participation: scheme, cohort, .. } = &component.terms;
+            let shares = self.facts.unequal_shares();
+            let is_biased = scheme.is_biased(*cohort, self.facts.clients(), shares);
+            is_biased.then(|| match scheme {
+                ParticipationScheme::BernoulliNormalised(_) => ParticipationBias::Coins,
+                _ if scheme.is_scheduled() => ParticipationBias::Schedule,
+                _ => ParticipationBias::DrawnShares(cohort.unwrap_or_default()),
+            })
+        });
+        biases.min()
     }
 }
 
-/// A sentence which says for which of these cells the mean of a round's step is biased; `None` if it is for none.
+/// Sentences which say for which of these cells the mean of a round's step is biased, and why; `None` if it is for none.
 pub fn biased_participation<'a>(cells: impl Iterator<Item = CellOnInstance<'a>>) -> Option<String> {
-    let mut found: BTreeMap<(String, usize), BTreeSet<usize>> = BTreeMap::new();
+    let mut drawn: BTreeMap<(String, usize), BTreeSet<usize>> = BTreeMap::new();
+    let mut by_coins = BTreeSet::new();
+    let mut by_schedule = BTreeSet::new();
     for of in cells {
-        if let Some(cohort) = of.biased_cohort() {
-            let key = (of.cell.label.clone(), of.facts.clients());
-            found.entry(key).or_default().insert(cohort);
+        let label = of.cell.label.clone();
+        match of.bias() {
+            Some(ParticipationBias::DrawnShares(cohort)) => {
+                drawn.entry((label, of.facts.clients())).or_default().insert(cohort);
+            }
+            Some(ParticipationBias::Coins) => drop(by_coins.insert(label)),
+            Some(ParticipationBias::Schedule) => drop(by_schedule.insert(label)),
+            None => {}
         }
     }
-    if found.is_empty() {
-        return None;
-    }
     let mut named = Vec::new();
-    for ((label, clients), cohorts) in &found {
+    for ((label, clients), cohorts) in &drawn {
         let cohorts: Vec<String> = cohorts.iter().map(usize::to_string).collect();
         named.push(format!("{label} ({} of {clients} clients in a round)", enumerated(&cohorts)));
     }
-    Some(format!(
-        "with unequal shares and participation of some of the clients, the mean of a round’s step is not the gradient of the objective, because the shares of the participating clients are divided by their sum. So the fixed point is not θ*, even with one local step, for {}; `participation = \"rescaled\"` draws the same clients without this bias",
-        enumerated(&named)
-    ))
+    let mut sentences = Vec::new();
+    if !named.is_empty() {
+        sentences.push(format!(
+            "with unequal shares and participation of some of the clients, the mean of a round’s step is not the gradient of the objective, because the shares of the participating clients are divided by their sum. So the fixed point is not θ*, even with one local step, for {}; `participation = \"rescaled\"` draws the same clients without this bias",
+            enumerated(&named)
+        ));
+    }
+    if !by_coins.is_empty() {
+        sentences.push(format!(
+            "with coins of the clients that have unequal probabilities or shares, the mean of a round’s step is not a multiple of the gradient of the objective, because the shares of those who come are divided by their sum. So the fixed point is not θ*, even with one local step, for {}; `participation = {{ bernoulli = … }}` tosses the same coins without this bias",
+            enumerated(&Vec::from_iter(by_coins))
+        ));
+    }
+    if !by_schedule.is_empty() {
+        sentences.push(format!(
+            "clients take part by a schedule, so that the mean of a round’s step is the gradient of the objective in no round. So the estimate does not tend to θ*, even with one local step, for {}; with `client-weights = \"rescaled\"` its distance from θ* vanishes with the step size",
+            enumerated(&Vec::from_iter(by_schedule))
+        ));
+    }
+    (!sentences.is_empty()).then(|| sentences.join(". Moreover, "))
 }
 
 /// The largest γμ up to which local steps towards the server do not overshoot it by more than they were away: a step

@@ -103,7 +103,7 @@ fn operations_of_component(component: &Component, problem: &ProblemCost) -> u64 
     };
     // A client copies θ, and its estimate is added to the mean.
     let each_client = CLIENT.saturating_add(vector_operations(problem.dimension) * 2);
-    let participants = terms.cohort.unwrap_or(clients) as u64;
+    let participants = terms.participation.mean_participants(terms.cohort, clients) as u64;
     let calls = calls.saturating_mul(own + of_variates).saturating_mul(problem.call);
     calls.saturating_add(participants.saturating_mul(each_client)).saturating_add(ROUND)
 }

@@ -66,7 +66,9 @@ pub(super) fn fixed_point(cell: &Cell, instance: &dyn Instance) -> Option<Vec<f6
     let mut sum = vec![0.0; facts.dim()];
     for Component { weight, terms, .. } in components {
         let work = |client| terms.local_update(client);
-        let is_biased = terms.draws_clients(facts.clients()) && !terms.participation.is_unbiased();
+        let is_partial = terms.draws_clients(facts.clients());
+        let is_biased = is_partial && !terms.participation.is_unbiased();
+        let is_uniform = terms.participation.is_uniform();
         let even = terms.normalised || terms.local_steps.iter().all(|e| *e == terms.local_steps[0]);
         let limit = if matches!(terms.variates, Variates::Unknown(_))
             || terms.server_optimiser.is_some()
@@ -75,6 +77,12 @@ pub(super) fn fixed_point(cell: &Cell, instance: &dyn Instance) -> Option<Vec<f6
         } else if terms.variates != Variates::None {
             // Control variates remove the bias.
             facts.optimum().to_vec()
+        } else if is_partial && terms.participation.is_scheduled() {
+            // The mean tends to another limit after each round of the period, or with falling steps to a point that
+            // depends on the weights.
+            return None;
+        } else if terms.decay.is_some() && is_biased && !is_uniform {
+            return None;
         } else if terms.decay.is_some() {
             // γ_t → 0, and with it the bias, unless clients with more local steps weigh more.
             if !even {
@@ -87,9 +95,12 @@ pub(super) fn fixed_point(cell: &Cell, instance: &dyn Instance) -> Option<Vec<f6
         } else if is_biased && facts.unequal_shares().is_some() {
             // The mean of a part of the clients by their shares, divided by their sum, is no fixed linear map of theirs.
             return None;
+        } else if is_biased && !is_uniform {
+            // Expected weights are not the shares where coins have unequal probabilities.
+            moments::fixed_point(facts, &Component { weight: 1.0, terms: terms.clone(), copy: 0 })?
         } else if closed {
             linear::limit(facts, work)?
-        } else if terms.cohort.is_none() {
+        } else if !terms.may_leave_out_clients() {
             deterministic::fixed_point(facts, work)?
         } else {
             return None;

@@ -80,9 +80,12 @@ pub fn independent_moments<'a>(
     components: &'a [Component],
 ) -> Result<ExactMoments<'a>, NoMoments> {
     ExactMoments::new(facts, components).map_err(|error| match error {
-        MomentsError::Program(ProgramError::AdaptiveServer) | MomentsError::PartOfPass => {
-            NoMoments::Unknown(error)
-        }
+        MomentsError::PartOfPass
+        | MomentsError::Program(
+            ProgramError::AdaptiveServer
+            | ProgramError::ShuffledCycle
+            | ProgramError::LongPeriod { .. },
+        ) => NoMoments::Unknown(error),
         _ => closes(facts).map_or_else(NoMoments::Unknown, |()| NoMoments::Open),
     })
 }
@@ -106,12 +109,15 @@ pub enum NoMoments {
 
 /// What tracing the rounds of a cell's custom algorithm gives: a program, or the reason why there is none. `scenario`
 /// is one of the cell's own, and keeps the answer: the rounds are traced at the first call, unless an earlier run gave
-/// their program ([`Scenario::knows`]). `None` for a built-in algorithm, whose terms say more than a program: also how
-/// step sizes fall, and what happens between communications.
+/// their program ([`Scenario::knows`]). Of a built-in algorithm whose clients take part by a schedule it is the program
+/// of its rounds, which repeat with a period. `None` for any other built-in algorithm, whose terms say more than a
+/// program: also how step sizes fall, and what happens between communications.
 pub fn program<'s>(cell: &Cell, scenario: &'s Scenario) -> Option<&'s Arc<Traced>> {
-    let is_custom = cell.identity.algorithm.is_custom();
-    let found =
-        scenario.program.get_or_init(|| is_custom.then(|| Arc::new(trace_rounds(cell, scenario))));
+    let algorithm = &cell.identity.algorithm;
+    let has_program = algorithm.is_custom() || algorithm.has_schedule();
+    let found = scenario
+        .program
+        .get_or_init(|| has_program.then(|| Arc::new(trace_rounds(cell, scenario))));
     found.as_ref()
 }
 
@@ -130,13 +136,16 @@ fn trace_rounds(cell: &Cell, scenario: &Scenario) -> Traced {
 impl Prepared<'_> {
     /// What tracing the rounds of a custom algorithm gives, on each instance; empty for a built-in algorithm.
     pub fn programs(&self) -> Vec<Arc<Traced>> {
+        if !self.cell.identity.algorithm.is_custom() {
+            return Vec::new();
+        }
         self.scenarios.iter().filter_map(|scenario| program(self.cell, scenario).cloned()).collect()
     }
 }
 
-/// The stationary distribution of a cell with a custom algorithm, after each round of its cycle: rounds may repeat
-/// with a period. It does not have the Lyapunov function, since nothing says what the control variates of a custom
-/// algorithm are. `None` for a built-in algorithm.
+/// The stationary distribution of a cell with a custom algorithm, or with a schedule of clients, after each round of its
+/// cycle: rounds may repeat with a period. It does not have the Lyapunov function, since nothing says what the control
+/// variates of a custom algorithm are. `None` for any other built-in algorithm.
 ///
 /// # Errors
 /// Why there is none, or why it is not computed at this size.
@@ -206,8 +215,8 @@ pub fn limits<'s>(cell: &Cell, scenario: &'s Scenario) -> Option<Vec<&'s [f64]>>
     }
 }
 
-/// The limits of a cell with a custom algorithm, computed at the first call and kept by the scenario. `None` for a
-/// built-in algorithm, and where the moments of the cycle are not known.
+/// The limits of a cell with a custom algorithm, or with a schedule of clients, computed at the first call and kept by the
+/// scenario. `None` for any other built-in algorithm, and where the moments of the cycle are not known.
 fn custom_limits<'s>(cell: &Cell, scenario: &'s Scenario) -> Option<&'s CustomLimits> {
     scenario.custom_limits.get_or_init(|| find_custom_limits(cell, scenario)).as_ref()
 }

@@ -17,6 +17,12 @@ pub(super) struct RoundWriter<'a> {
     runs: &'a ComponentRuns<'a>,
     /// Whether it is the first round: all runs begin at θ_0, and variates are 0.
     is_first: bool,
+    /// How the clients of the round are selected and weighed, the default where all take part, and how many of them are
+    /// drawn, if a number is.
+    participation: (ParticipationScheme, Option<usize>),
+    /// What multiplies the way that each client has moved, N numbers, since the scheme of this round alone does not give
+    /// it its weight: in the long run a client takes part more or less often. `None` if all are 1.
+    corrections: Option<Vec<f64>>,
     /// What the decay of step sizes multiplies them by in this round; 1 without a decay.
     decay_factor: f64,
     /// The levels of the atoms of the state: θ_0 in the first round, and later the estimates of all runs and then the
@@ -66,10 +72,35 @@ struct ClientMoves {
     mean: Option<usize>,
 }
 
+/// How the clients of round number `round` of these runs, from 0 on, are selected and weighed, and how many are drawn;
+/// and what multiplies the ways of the clients, N numbers, or `None` for 1. By a schedule with rescaled weights a client
+/// has its share divided by the part of the rounds in which it takes part, and the scheme of a single round divides it
+/// by the probability in this round.
+fn round_participation(
+    runs: &ComponentRuns<'_>,
+    round: usize,
+) -> ((ParticipationScheme, Option<usize>), Option<Vec<f64>>) {
+    if !runs.draws_clients {
+        return ((ParticipationScheme::Normalised, None), None);
+    }
+    let clients = runs.size.clients;
+    let scheme = &runs.participation;
+    let (of_round, size) = scheme.of_round(round, runs.cohort, clients);
+    let mut corrections = None;
+    if scheme.is_scheduled() && !scheme.is_normalised() {
+        let in_round = of_round.frequencies(size, clients).unwrap_or_default();
+        let in_period = scheme.frequencies(runs.cohort, clients).unwrap_or_default();
+        let quotients = in_round.iter().zip(in_period).map(|(own, all)| own / all);
+        corrections = Some(quotients.collect());
+    }
+    ((of_round, size), corrections)
+}
+
 impl<'a> RoundWriter<'a> {
-    /// A round of these runs without operations yet: the first round of a program if `is_first`, or a later one. Its
-    /// step sizes are those of the runs times `decay_factor`.
-    pub(super) fn new(runs: &'a ComponentRuns<'a>, is_first: bool, decay_factor: f64) -> Self {
+    /// Round number `round` of these runs, from 0 on, without operations yet. Its step sizes are those of the runs times
+    /// `decay_factor`.
+    pub(super) fn new(runs: &'a ComponentRuns<'a>, round: usize, decay_factor: f64) -> Self {
+        let is_first = round == 0;
         let with_variates = runs.components.iter().filter(|run| has_variates(&run.terms)).count();
         let state = if is_first {
             vec![Level::Server]
@@ -78,7 +109,9 @@ impl<'a> RoundWriter<'a> {
             state.extend(vec![Level::Clients; with_variates]);
             state
         };
-        Self { runs, is_first, decay_factor, state, operations: Vec::new() }
+        let (participation, corrections) = round_participation(runs, round);
+        let operations = Vec::new();
+        Self { runs, is_first, participation, corrections, decay_factor, state, operations }
     }
 
     /// The levels of the atoms of the state at the start of the round.
@@ -110,9 +143,10 @@ impl<'a> RoundWriter<'a> {
         // Only a run alone, in which all clients take part, records where its clients ended, and so their errors.
         let has_recorded_ends = components.len() == 1 && !self.is_part();
         let ends = first_ends.filter(|_| has_recorded_ends).map(|ends| sum([(ends, 1.0)]));
+        let (participation, cohort) = self.participation;
         Round {
-            cohort: self.is_part().then_some(self.runs.cohort),
-            participation: self.scheme(),
+            cohort,
+            participation,
             state: self.state,
             masks: Vec::new(),
             operations: self.operations,
@@ -133,7 +167,7 @@ impl<'a> RoundWriter<'a> {
         let value = correction.map(|correction| correction.value);
         let ends = self.write_local_steps(number, value);
         let server = self.write_server_mean(number, ends);
-        let kept = if self.moves_by_increments() { 1.0 } else { 1.0 - server.step };
+        let kept = if self.moves_by_increments(number) { 1.0 } else { 1.0 - server.step };
         let estimate = sum([(theta, kept), (server.mean, server.step)]);
         let learned = match self.terms(number).variates {
             Variates::None | Variates::Unknown(_) => None,
@@ -224,15 +258,15 @@ impl<'a> RoundWriter<'a> {
     /// adds to θ_t.
     fn write_server_mean(&mut self, run: usize, ends: usize) -> ServerMove {
         let terms = self.terms(run);
-        let rows = if self.moves_by_increments() {
-            sum([(ends, 1.0), (self.estimate_atom(run), -1.0)])
+        let rows = if self.moves_by_increments(run) {
+            self.weighted_moves(run, ends)
         } else {
             sum([(ends, 1.0)])
         };
         let mut step = terms.server_step;
         let average = match self.runs.progress_weights(terms) {
-            // Where a cohort is drawn, `ComponentRuns::check_draws` refuses FedNova's weights. A program that is
-            // written without this check has the plain mean in their place.
+            // Where clients' shares are divided by the sum of those who take part, `ComponentRuns::check_draws` refuses
+            // FedNova's weights. A program that is written without this check has the plain mean in their place.
             _ if self.is_part() => Operation::Members { rows },
             None => mean(rows),
             Some(weights) => {
@@ -305,15 +339,39 @@ impl<'a> RoundWriter<'a> {
         self.runs.draws_clients
     }
 
-    /// How clients are drawn and weighed; the default where none are drawn.
-    fn scheme(&self) -> ParticipationScheme {
-        if self.is_part() { self.runs.participation } else { ParticipationScheme::Normalised }
+    /// Whether the server adds a sum of what clients have moved in a run, whose weights do not sum to 1, in place of
+    /// going to a mean of their ends.
+    fn moves_by_increments(&self, run: usize) -> bool {
+        let has_progress = self.has_progress_ratios(run);
+        self.is_part() && (has_progress || !self.participation.0.weights_sum_to_one())
     }
 
-    /// Whether the server adds a sum of what clients have moved, whose weights do not sum to 1, in place of going to a
-    /// mean of their ends.
-    fn moves_by_increments(&self) -> bool {
-        self.scheme() == ParticipationScheme::Rescaled
+    /// Whether what a client has moved in a run is multiplied by FedNova's ratio Ē/a_k, since the scheme gives it a
+    /// weight of its own.
+    fn has_progress_ratios(&self, run: usize) -> bool {
+        let is_normalised = self.runs.participation.is_normalised();
+        self.is_part() && !is_normalised && self.runs.progress_weights(self.terms(run)).is_some()
+    }
+
+    /// What clients have moved from θ_t to their ends in a run, times what corrects the weights of the round's scheme,
+    /// and times FedNova's ratio Ē/a_k.
+    fn weighted_moves(&self, run: usize, ends: usize) -> Expression {
+        let theta = self.estimate_atom(run);
+        let mut factors = self.corrections.clone();
+        if self.has_progress_ratios(run)
+            && let Some(weights) = self.runs.progress_weights(self.terms(run))
+        {
+            let ratios = self.terms(run).progress_ratios(&weights);
+            let corrections = factors.unwrap_or_else(|| vec![1.0; ratios.len()]);
+            factors = Some(ratios.iter().zip(corrections).map(|(ratio, x)| ratio * x).collect());
+        }
+        let Some(factors) = factors else { return sum([(ends, 1.0), (theta, -1.0)]) };
+        let away = factors.iter().map(|factor| -factor).collect();
+        let [factors, away] =
+            [factors, away].map(|all| Coefficient::Numbers(CoefficientNumbers::Clients(all)));
+        let mut terms = vec![(ends, factors), (theta, away)];
+        terms.sort_by_key(|(atom, _)| *atom);
+        combination(terms)
     }
 
     /// The number by which operations of different runs share their draws; `None` if the runs share none.

@@ -17,17 +17,31 @@ fn partial(
     variates: Variates,
     steps: u64,
     size: usize,
-    participation: ParticipationScheme,
+    participation: &ParticipationScheme,
+) -> Vec<Component> {
+    with_scheme(variates, steps, Some(size), participation)
+}
+
+/// One run by this scheme, with a number of clients that are drawn or without.
+pub(super) fn with_scheme(
+    variates: Variates,
+    steps: u64,
+    cohort: Option<usize>,
+    participation: &ParticipationScheme,
 ) -> Vec<Component> {
     let mut components = one_run(variates, 0.1, steps, None);
-    components[0].terms.cohort = Some(size);
-    components[0].terms.participation = participation;
+    components[0].terms.cohort = cohort;
+    components[0].terms.participation = participation.clone();
     components
 }
 
 /// Asserts that the error and the mean of 2000 runs after rounds 1, 2 and 6 are the exact ones, within four standard
 /// errors.
-fn assert_moments_of_runs<P: Problem>(problem: &P, components: &[Component], what: &str) {
+pub(super) fn assert_moments_of_runs<P: Problem>(
+    problem: &P,
+    components: &[Component],
+    what: &str,
+) {
     let rounds = [1, 2, 6];
     let d = problem.dim();
     let start = vec![1.0; d];
@@ -68,12 +82,12 @@ fn runs_have_the_moments_of_each_scheme() {
     for scheme in UNBIASED {
         for (variates, size) in [(NONE, 2), (KEPT, 2), (KEPT_OF_OPTION_ONE, 1)] {
             let what = format!("{}, {variates:?}, {size}", scheme.word());
-            assert_moments_of_runs(&problem, &partial(variates, 5, size, scheme), &what);
+            assert_moments_of_runs(&problem, &partial(variates, 5, size, &scheme), &what);
         }
     }
-    let all = partial(KEPT, 5, 4, WithReplacement);
+    let all = partial(KEPT, 5, 4, &WithReplacement);
     assert_moments_of_runs(&problem, &all, "four of four, with replacement");
-    let few = partial(KEPT, 5, 1, WithReplacement);
+    let few = partial(KEPT, 5, 1, &WithReplacement);
     assert_moments_of_runs(&problem, &few, "one of four, with replacement");
 }
 
@@ -82,7 +96,7 @@ fn runs_have_the_moments_of_each_scheme() {
 fn clients_of_one_type_are_drawn_with_replacement() {
     let problem = scalar(6, 1.0, 0.5, 0.3);
     for variates in [NONE, KEPT] {
-        let components = partial(variates, 5, 3, WithReplacement);
+        let components = partial(variates, 5, 3, &WithReplacement);
         assert_moments_of_runs(&problem, &components, &format!("{variates:?}"));
     }
 }
@@ -94,17 +108,17 @@ fn clients_of_one_type_are_drawn_with_replacement() {
 fn unbiased_schemes_have_the_limit_of_full_participation() {
     let problem = Exact::new(sample::weighted_ridge());
     for scheme in UNBIASED {
-        let components = partial(NONE, 1, 1, scheme);
+        let components = partial(NONE, 1, 1, &scheme);
         let (rest, _) = ExactMoments::new(&problem, &components).unwrap().stationary().unwrap();
         let largest = rest.mean.iter().fold(0.0_f64, |most, x| most.max(x.abs()));
         assert!(largest < 1e-10, "{}: {largest:e}", scheme.word());
         assert!(rest.covariance.trace() > 1e-6, "the draw of clients is noise");
-        let some = ExactMoments::new(&problem, &partial(NONE, 5, 2, scheme)).unwrap().stationary();
+        let some = ExactMoments::new(&problem, &partial(NONE, 5, 2, &scheme)).unwrap().stationary();
         let all = ExactMoments::new(&problem, &one_run(NONE, 0.1, 5, None)).unwrap().stationary();
         let apart = sample::distance(&some.unwrap().0.mean, &all.unwrap().0.mean);
         assert!(apart < 1e-10, "{}: {apart:e}", scheme.word());
     }
-    let components = partial(NONE, 1, 1, Normalised);
+    let components = partial(NONE, 1, 1, &Normalised);
     let refused = ExactMoments::new(&problem, &components).map(|_| ()).unwrap_err();
     assert_eq!(refused, MomentsError::UnequalPart);
     let mut run = sample::launch(&problem, &components[0].terms, problem.optimum(), 0);
@@ -125,7 +139,7 @@ fn equal_shares_make_schemes_equal() {
     let problem = sample::noisy(4);
     for variates in [NONE, KEPT] {
         let bits = [Normalised, Rescaled, Proportional].map(|scheme| {
-            let components = partial(variates, 5, 2, scheme);
+            let components = partial(variates, 5, 2, &scheme);
             let terms = &components[0].terms;
             let run = sample::run(&problem, terms, &[1.0, 2.0], 9, 3);
             (run.estimate().to_vec(), run.cost())
@@ -139,7 +153,7 @@ fn equal_shares_make_schemes_equal() {
 #[test]
 fn schemes_that_cannot_be_are_refused() {
     let problem = sample::weighted_ridge();
-    let components = partial(NONE, 5, 3, Proportional);
+    let components = partial(NONE, 5, 3, &Proportional);
     let shares = problem.unequal_shares().unwrap();
     let faults = components[0].terms.check_for_shares(shares);
     assert_eq!(faults.len(), 1);

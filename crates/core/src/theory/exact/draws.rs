@@ -286,10 +286,10 @@ impl Preparation<'_, '_> {
         self.draw_law.clone().ok_or(MomentsError::Program(ProgramError::CohortSize))
     }
 
-    /// The atom of the weighted sum Σ_k w_k a_k of the rows of the clients that take part: Σ_k π_k a_k and L⁻¹ times
-    /// the noise Σ_k (m_k − E m_k) a_k of THEORY (4.6), (4.11). Where clients are drawn with equal probabilities and
-    /// their shares are rescaled, the rows are N π_k a_k here. Clients whose shares are divided by their sum have equal
-    /// shares, since others are refused ([`MomentsError::UnequalCohort`]).
+    /// The atom of the weighted sum Σ_k w_k a_k of the rows of the clients that take part: Σ_k E w_k a_k and w_k/m_k
+    /// times the noise Σ_k (m_k − E m_k) a_k of THEORY (4.6), (4.11). Where clients are drawn with equal probabilities
+    /// and their shares are rescaled, the rows are N π_k a_k here. Clients whose shares are divided by a random sum have
+    /// equal shares, since others are refused ([`MomentsError::UnequalCohort`]).
     ///
     /// # Errors
     /// If the rows depend on the draw of the cohort.
@@ -302,7 +302,8 @@ impl Preparation<'_, '_> {
         let is_uniform = matches!(*law, DrawLaw::Uniform { .. });
         let is_rescaled = is_uniform && facts.unequal_shares().is_some();
         // An offset that all rows share does not depend on which clients are drawn, unless the sum of weights does.
-        let optimum = if is_rescaled { 0.0 } else { given.origin.of_type(0).0 };
+        let has_fixed_offset = !is_rescaled && law.weights_sum_to_one();
+        let optimum = if has_fixed_offset { given.origin.of_type(0).0 } else { 0.0 };
         let mut rows = self.moved(given, |_| (optimum, 0.0));
         if is_rescaled {
             for (g, t) in self.setup.types.iter().enumerate() {
@@ -313,16 +314,11 @@ impl Preparation<'_, '_> {
                 }
             }
         }
-        let types = &self.setup.types;
-        let of_types: Vec<f64> = if is_uniform {
-            vec![1.0 / n; types.len()]
-        } else {
-            types.iter().map(|t| facts.share(t.first)).collect()
-        };
-        let mut form = self.weighted(&rows, |g| of_types[g]);
+        let mut form = self.weighted(&rows, |g| law.mean_weight(g, 1.0 / n));
         let id = self.note_draw(&rows, Level::Server)?;
         let size = self.round.cohort.map_or(n, |size| size as f64);
-        form.add(&vec![1.0 / (n * (size / n)); d], &Form::noise(id, d));
+        let weight_of_count = law.weight_of_count(1.0 / (n * (size / n)));
+        form.add(&vec![weight_of_count; d], &Form::noise(id, d));
         Ok(self.server(form, optimum, rows.depends | COHORT))
     }
 

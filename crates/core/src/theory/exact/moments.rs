@@ -115,8 +115,7 @@ impl<'a> ProgramMoments<'a> {
     ///
     /// # Errors
     /// If it is not, if rounds end inside of passes over records, or if a part of clients of unequal shares is drawn
-    /// whose shares are divided by their sum: their mean
-    /// is no fixed map.
+    /// whose shares are divided by their sum, which is random: their mean is no fixed map.
     fn with_steps(
         program: &'a Program,
         facts: &'a dyn Facts,
@@ -128,9 +127,12 @@ impl<'a> ProgramMoments<'a> {
             return Err(MomentsError::OtherSize);
         }
         check_passes(program, facts)?;
-        let mut drawing = program.rounds.iter().filter(|round| round.cohort.is_some());
-        let is_normalised = drawing.any(|round| !round.participation.is_unbiased());
-        if is_normalised && facts.unequal_shares().is_some() {
+        let shares = facts.unequal_shares();
+        let has_random_sum = program
+            .rounds
+            .iter()
+            .any(|round| round.participation.divides_by_random_sum(round.cohort, shares));
+        if has_random_sum {
             return Err(MomentsError::UnequalCohort);
         }
         let (types, type_of) = client_types(program, facts);

@@ -101,9 +101,10 @@ pub(super) fn prepare(
     after: &[Level],
     target: Option<&[Origin]>,
 ) -> Result<PreparedRound, MomentsError> {
-    let draw_law = match round.cohort {
-        Some(size) => Some(Arc::new(DrawLaw::new(setup, round, size)?)),
-        None => None,
+    let draw_law = if round.draws_clients(setup.facts.clients()) {
+        Some(Arc::new(DrawLaw::new(setup, round)?))
+    } else {
+        None
     };
     let mut p = Preparation {
         setup,

@@ -38,6 +38,9 @@ pub(super) fn client_types(program: &Program, facts: &dyn Facts) -> (Vec<Type>, 
 fn bits_of_client(program: &Program, facts: &dyn Facts, k: usize) -> Vec<u64> {
     let mut bits = vec![facts.distribution(k) as u64, facts.weight(k).to_bits()];
     for round in &program.rounds {
+        if let Some(number) = round.participation.number_of_client(k) {
+            bits.push(number.to_bits());
+        }
         for operation in &round.operations {
             match operation {
                 Operation::Steps { step, count, batch, .. } => {

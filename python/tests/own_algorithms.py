@@ -1,7 +1,8 @@
 """Algorithms as users write them: linear ones, for tests of tracing and of exact errors.
 
-``OWN`` has those that are traced, by name, ``COHORTS`` and ``DRAWS`` those with cohorts and with
-draws of their own, and ``KEPT_DRAWS`` those that evaluate a draw of the clients at several points.
+``OWN`` has those that are traced, by name, ``COHORTS``, ``CHOOSERS`` and ``DRAWS`` those with
+cohorts, those that say who takes part, and those with draws of their own, and ``KEPT_DRAWS`` those
+that evaluate a draw of the clients at several points.
 :func:`random_algorithm` makes others.
 """
 
@@ -282,6 +283,68 @@ def cohort_buffers(clients, theta, gamma, H):
 
 
 COHORTS = {of.__name__: of for of in (cohort_fedavg, cohort_scaffold, cohort_table, cohort_buffers)}
+
+
+def in_turn(clients, theta, gamma, H):
+    """One client after the other, with weights by which each has its share over a cycle."""
+    k = 0
+    while True:
+        clients.participate([k], weights=[clients.n * clients.shares[k]])
+        ends = clients.local_steps(theta, gamma, H)
+        theta = theta + clients.mean(ends - theta)
+        k = (k + 1) % clients.n
+        yield theta
+
+
+def scaffold_in_turn(clients, theta, gamma, H):
+    """Scaffold, in which the even clients, the odd ones and nobody take part in turn."""
+    variates = clients.control_variates()
+    number = 0
+    while True:
+        number += 1
+        if number % 3:
+            clients.participate(np.arange(number % 3 - 1, clients.n, 2))
+            assert len(clients.members) < clients.n or clients.n == 1
+            ends = clients.local_steps(theta, gamma, H, variates.corrections)
+            theta = variates.learn(clients, theta, ends, gamma * H)
+        else:
+            clients.participate([])
+        yield theta
+
+
+def fields_in_turn(clients, theta, gamma, H):
+    """A table of fields of which two clients renew their rows in each round."""
+    table = np.zeros((clients.n, clients.dim))
+    first = 0
+    while True:
+        pair = np.array([first, (first + 1) % clients.n])
+        clients.participate(pair[: clients.n])
+        table = clients.fields(theta, out=table)
+        theta = theta - gamma * (clients.shares @ table)
+        first = (first + 1) % clients.n
+        yield theta
+
+
+def coins(clients, theta, gamma, H):
+    """Clients come by coins of their own, and learn variates with their weights."""
+    variates = clients.control_variates()
+    while True:
+        clients.cohort(participation={"bernoulli": 0.4})
+        ends = clients.local_steps(theta, gamma, H, variates.corrections)
+        theta = variates.learn(clients, theta, ends, gamma * H)
+        yield theta
+
+
+def rescaled(clients, theta, gamma, H):
+    """Two clients with rescaled shares."""
+    while True:
+        clients.cohort(2, participation="rescaled")
+        theta = theta + clients.mean(clients.local_steps(theta, gamma, H) - theta)
+        yield theta
+
+
+#: Algorithms that say who takes part, or by which scheme.
+CHOOSERS = {of.__name__: of for of in (in_turn, scaffold_in_turn, fields_in_turn, coins, rescaled)}
 
 
 def private(clients, theta, gamma, H):

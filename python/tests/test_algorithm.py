@@ -112,6 +112,64 @@ def test_cohorts_are_those_of_the_built_in_algorithm(tmp_path):
     assert found["FedAvg"] == found["FedAvg in Python"]
 
 
+def test_schemes_are_those_of_the_built_in_algorithm(tmp_path):
+    coins = "participation = { bernoulli = [0.2, 0.4, 0.4, 0.6, 0.8, 1.0] }"
+    kinds = entries(fedavg=f'label = "built in"\n{coins}', by_coins='label = "in Python"')
+    frame = ef.run(QUADRATIC + kinds, out=tmp_path).frame().sort("replicate", "round")
+    ours, theirs = (frame.filter(label=label) for label in ("in Python", "built in"))
+    for column in ("communications", "gradients", "vectors_sent"):
+        assert ours[column].equals(theirs[column])
+    np.testing.assert_allclose(ours["sq_error"], theirs["sq_error"], rtol=1e-9)
+
+
+@ef.algorithm("FedAvg by coins", kind="by-coins")
+def by_coins(clients, theta, gamma, H):
+    while True:
+        clients.cohort(participation={"bernoulli": [0.2, 0.4, 0.4, 0.6, 0.8, 1.0]})
+        theta = theta + clients.mean(clients.local_steps(theta, gamma, H) - theta)
+        yield theta
+
+
+def test_the_algorithm_says_who_takes_part():
+    plan = ef.plan(QUADRATIC + entries(fedavg=""))
+    clients, theta = plan.clients(0, 0)
+    clients.participate([4, 1], weights=[2.0, -1.0])
+    assert clients.members.tolist() == [1, 4]
+    ends = clients.local_steps(theta, 0.1, 3)
+    moved = np.any(ends != theta, axis=1)
+    assert moved.tolist() == [False, True, False, False, True, False]
+    np.testing.assert_array_equal(clients.mean(ends), -ends[1] + 2.0 * ends[4])
+    clients.participate(np.array([0, 5]))
+    np.testing.assert_allclose(clients.mean(ends), (ends[0] + ends[5]) / 2, rtol=1e-15)
+    clients.participate([])
+    assert np.array_equal(clients.local_steps(theta, 0.1, 3), np.tile(theta, (6, 1)))
+    with pytest.raises(ValueError, match="nobody takes part in this round"):
+        clients.mean(ends)
+    clients.participate([], weights=[])
+    assert not clients.mean(ends).any()
+    for indices, weights, message in [
+        ([6], None, "whole numbers from 0 to 5, not 6"),
+        ([-1], None, "whole numbers from 0 to 5, not -1"),
+        ([0.5], None, "whole numbers from 0 to 5, not 0.5"),
+        ([1, 1], None, "client 1 is named twice"),
+        ([[1]], None, "indices has the shape"),
+        ([0, 1], [1.0], r"weights has the shape \(1,\); expected \(2,\)"),
+        ([0], [np.nan], "weights must be finite numbers, not NaN"),
+    ]:
+        with pytest.raises(ValueError, match=message):
+            clients.participate(indices, weights)
+    for size, scheme, message in [
+        (None, None, "a cohort needs a size, or `participation` with a scheme"),
+        (None, "rescaled", "`participation` has a meaning with `cohort` only"),
+        (2, {"bernoulli": 0.5}, "`cohort` cannot be combined with"),
+        (None, {"bernoulli": [0.5]}, "has 1 number, and there are 6 clients"),
+        (2, "rescald", "participation is no scheme of manifests"),
+        (None, {"cyclic": {"group": 2}}, "participation is no scheme of manifests"),
+    ]:
+        with pytest.raises(ValueError, match=message):
+            clients.cohort(size, participation=scheme)
+
+
 def test_linear_problems_too_and_any_number_of_threads(tmp_path):
     kinds = entries(fedavg="", own_fedavg="", scaffold="", own_scaffold="")
     results = ef.run(QUADRATIC + kinds, out=tmp_path / "one", threads=1)

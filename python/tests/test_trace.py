@@ -13,7 +13,7 @@ import own_algorithms
 import pytest
 from exactfed import _trace, algorithms
 from exactfed._trace import NotTraced
-from own_algorithms import COHORTS, DRAWS, KEPT_DRAWS, OWN
+from own_algorithms import CHOOSERS, COHORTS, DRAWS, KEPT_DRAWS, OWN
 
 COMMON = {
     "title": "t",
@@ -86,9 +86,10 @@ def valid(traced, rounds):
 
 
 @pytest.mark.parametrize("problem", PROBLEMS)
-@pytest.mark.parametrize("name", [*OWN, *COHORTS, *DRAWS, *KEPT_DRAWS])
+@pytest.mark.parametrize("name", [*OWN, *COHORTS, *CHOOSERS, *DRAWS, *KEPT_DRAWS])
 def test_the_program_is_what_the_code_does(name, problem):
-    worst, _ = apart({**OWN, **COHORTS, **DRAWS, **KEPT_DRAWS}[name], problem)
+    all_named = {**OWN, **COHORTS, **CHOOSERS, **DRAWS, **KEPT_DRAWS}
+    worst, _ = apart(all_named[name], problem)
     assert worst < 1e-12
 
 
@@ -516,6 +517,50 @@ def loop_over_members(c, t, g, H):
         yield t
 
 
+def participants_by_chance(c, t, g, H):
+    while True:
+        c.participate(c.rng.random(c.n) < 0.5)
+        t = step(c, t, g, H)
+        yield t
+
+
+def participants_of_a_cohort(c, t, g, H):
+    while True:
+        members = c.cohort(3)
+        c.participate(members)
+        t = step(c, t, g, H)
+        yield t
+
+
+def weights_of_theta(c, t, g, H):
+    while True:
+        c.participate(range(c.n), weights=t)
+        t = step(c, t, g, H)
+        yield t
+
+
+def participants_twice(c, t, g, H):
+    while True:
+        c.participate([0, 1])
+        c.participate([2])
+        t = step(c, t, g, H)
+        yield t
+
+
+def normalised_coins(c, t, g, H):
+    while True:
+        if len(c.cohort(participation={"bernoulli-normalised": 0.5})):
+            t = step(c, t, g, H)
+        yield t
+
+
+def rows_of_a_scheme(c, t, g, H):
+    while True:
+        members = c.cohort(2, participation="with-replacement")
+        t = steps(c, t, g, H)[members].mean(axis=0)
+        yield t
+
+
 def last_coordinate(c, t, g, H):
     while True:
         t = step(c, t, g, H)
@@ -574,6 +619,12 @@ REFUSED = {
     late_mask: "a random mask of an earlier round",
     sliced_members: "the indices of a drawn cohort",
     loop_over_members: "the indices of a drawn cohort",
+    participants_by_chance: "the clients that take part depend on draws",
+    participants_of_a_cohort: "the clients that take part depend on draws",
+    weights_of_theta: "their weights depend on θ, which is not linear",
+    participants_twice: "two choices of the clients that take part in a round",
+    normalised_coins: 'the scheme {"bernoulli-normalised": 0.5} is not traced',
+    rows_of_a_scheme: "rows of clients that a scheme draws",
     last_coordinate: "a part of an array is assigned",
     some_rows: "a part of the clients is not traced",
     float_of_one: "a sum over coordinates is not traced",
@@ -643,6 +694,17 @@ def test_rounds_that_repeat_are_traced_once():
     assert len(traced(OWN["fista"], 100).order) == 100
     for algorithm in (schedule_in_a_for, iterator_of_its_own):
         assert len(traced(algorithm, 100).whole) == 100
+
+
+def test_named_clients_are_rounds_of_a_cycle():
+    turns = traced(CHOOSERS["in_turn"], 10_000)
+    assert (turns.cycle, len(turns.rounds)) == (6, 6)
+    three = traced(CHOOSERS["scaffold_in_turn"], 10_000)
+    assert three.cycle == 3
+    coins = json.loads(traced(CHOOSERS["coins"], 10).json())["rounds"][-1]
+    assert (coins["cohort"], coins["participation"]) == (None, {"bernoulli": 0.4})
+    rescaled = json.loads(traced(CHOOSERS["rescaled"], 10).json())["rounds"][-1]
+    assert (rescaled["cohort"], rescaled["participation"]) == (2, "rescaled")
 
 
 def test_state_that_nothing_reads_is_dropped():

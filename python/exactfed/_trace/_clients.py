@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,10 @@ from ._recorder import Recorder
 from ._refusal import refused
 from ._rounds import CLIENTS, MEMBERS, SERVER, Array, Expression, is_zero
 from ._symbols import Symbol, is_symbol
+
+#: The schemes of participation whose rounds programs know: the weights of those who are drawn
+#: do not depend on who else is.
+TRACED_SCHEMES = ("rescaled", "with-replacement", "proportional", "weighted", "bernoulli")
 
 
 class SymbolicClients:
@@ -41,8 +46,11 @@ class SymbolicClients:
 
     @property
     def members(self) -> Any:
-        size = self._recorder.cohort
-        return np.arange(self.n) if size is None else Members(self._recorder, size)
+        recorder = self._recorder
+        if recorder.named is not None:
+            return np.flatnonzero(recorder.named)
+        size = recorder.cohort
+        return np.arange(self.n) if size is None else Members(recorder, size)
 
     @property
     def rng(self) -> Generator:
@@ -51,10 +59,67 @@ class SymbolicClients:
             self._recorder.draw("generator")
         return self._generator
 
-    def cohort(self, size: float) -> Any:
+    def participate(self, indices: Any, weights: Any = None) -> None:
+        recorder = self._recorder
+        for value, what in ((indices, "the clients that take part"), (weights, "their weights")):
+            if is_symbol(value):
+                raise refused(f"{what} depend on θ, which is not linear")
+            if is_mask(value) or isinstance(value, Members):
+                raise refused(
+                    f"{what} depend on draws, whose probabilities are not known here: not traced; "
+                    "clients.cohort(participation=...) draws them by a scheme"
+                )
+        self._choose_once()
+        chosen = np.asarray(indices, float)
+        if chosen.ndim != 1 or np.any(chosen % 1) or np.any((chosen < 0) | (chosen >= self.n)):
+            raise ValueError(f"indices are those of clients, whole numbers from 0 to {self.n - 1}")
+        named = chosen.astype(np.int64)
+        if len(np.unique(named)) != len(named):
+            raise ValueError("a client is named twice in indices")
+        given = None
+        if weights is not None:
+            given = np.array(weights, float)
+            if given.shape != named.shape or not np.all(np.isfinite(given)):
+                raise ValueError(f"weights has the shape {given.shape}; expected {named.shape}")
+            recorder.weights = np.zeros(self.n)
+            recorder.weights[named] = given
+        recorder.draw("participate", indices=named, weights=given)
+        recorder.named = np.zeros((self.n, 1))
+        recorder.named[named] = 1.0
+
+    def _choose_once(self) -> None:
+        """Refuse a second choice of the clients of a round."""
+        if self._recorder.cohort is not None or self._recorder.named is not None:
+            raise refused("two choices of the clients that take part in a round are not traced")
+
+    def _of_named(self, member: Symbol, other: Any) -> Symbol:
+        """Rows of the clients that take part, if the algorithm names them, and of the others."""
+        named = self._recorder.named
+        if named is None:
+            return member
+        return member * named + lift(self._recorder, other) * (1.0 - named)
+
+    def cohort(self, size: float | None = None, *, participation: Any = None) -> Any:
         recorder = self._recorder
         if is_symbol(size) or is_mask(size):
             raise refused("the size of a cohort depends on θ")
+        if participation not in (None, "normalised"):
+            return self._cohort_by_scheme(size, participation)
+        if size is None:
+            raise ValueError("a cohort needs a size, or `participation` with a scheme")
+        size = self._cohort_size(size)
+        self._choose_once()
+        if size == self.n:
+            recorder.draw("cohort", size=self.n)
+            return np.arange(self.n)
+        if not recorder.equal:
+            raise refused("a cohort of clients with unequal shares is not traced")
+        recorder.draw("cohort", size=size)
+        recorder.cohort = size
+        return Members(recorder, size)
+
+    def _cohort_size(self, size: float) -> int:
+        """The number of clients that a number or a fraction means."""
         if 0 < size < 1:
             size = max(1, int(size * self.n + 0.5))
         if not 1 <= size <= self.n:
@@ -62,16 +127,22 @@ class SymbolicClients:
                 f"a cohort has from 1 to {self.n} clients, or a fraction of them above 0 and "
                 f"below 1, not {size}"
             )
-        if recorder.cohort is not None:
-            raise refused("two cohorts in a round are not traced")
-        if size == self.n:
-            recorder.draw("cohort", size=self.n)
-            return np.arange(self.n)
-        if not recorder.equal:
-            raise refused("a cohort of clients with unequal shares is not traced")
-        recorder.draw("cohort", size=int(size))
-        recorder.cohort = int(size)
-        return Members(recorder, int(size))
+        return int(size)
+
+    def _cohort_by_scheme(self, size: float | None, participation: Any) -> Members:
+        """The clients that a scheme of manifests draws, with its weights."""
+        recorder = self._recorder
+        text = json.dumps(participation)
+        name = participation if isinstance(participation, str) else next(iter(participation), "")
+        if name not in TRACED_SCHEMES:
+            raise refused(
+                f"a cohort by the scheme {text} is not traced; {', '.join(TRACED_SCHEMES)} are"
+            )
+        self._choose_once()
+        number = None if size is None else self._cohort_size(size)
+        recorder.draw("cohort", size=number, scheme=text)
+        recorder.cohort, recorder.scheme = number or self.n, text
+        return Members(recorder, recorder.cohort)
 
     def charge(self, communications: int = 1, *, vectors: int = 0, bytes: Any = None) -> None:
         """Costs are no part of the rounds."""
@@ -155,6 +226,8 @@ class SymbolicClients:
         }
         atom = recorder.operate("steps", CLIENTS, inputs, **settings)
         ends = Expression({atom: 1.0}, 0.0)
+        if recorder.named is not None:
+            ends = self._of_named(Symbol(recorder, CLIENTS, {atom: 1.0}), start).expression()
         return self._written(out, recorder.select(ends, start.expression()) if drawn else ends)
 
     def _of_members(self, of: Expression) -> Expression:
@@ -192,6 +265,9 @@ class SymbolicClients:
         if recorder.cohort is not None:
             other = lift(recorder, 0.0 if out is None else out).expression()
             fields = recorder.select(fields, other)
+        elif recorder.named is not None:
+            made = Symbol(recorder, CLIENTS, {atom: 1.0})
+            fields = self._of_named(made, 0.0 if out is None else out).expression()
         return self._written(out, fields)
 
     def mean(self, rows: Any) -> Symbol:
@@ -200,6 +276,13 @@ class SymbolicClients:
             raise ValueError(
                 f"rows has the shape {np.shape(rows)}; expected ({self.n}, {self.dim})"
             )
+        if recorder.weights is not None:
+            return weighted(lifted, 0.0, recorder.weights)
+        if recorder.named is not None:
+            shares = recorder.shares * recorder.named[:, 0]
+            if not shares.any():
+                raise ValueError("nobody takes part in this round, so that there is no mean")
+            return weighted(lifted, 0.0, shares / shares.sum())
         if recorder.cohort is None:
             return weighted(lifted, 1.0, None)
         of = recorder.members(lifted.expression())
@@ -236,5 +319,7 @@ class SymbolicVariates:
         if recorder.cohort is not None:
             of = recorder.select(learnt.expression(), self._own.expression())
             learnt = Symbol(recorder, CLIENTS, of.terms, of.constant)
-        self._own = learnt
-        return clients.mean(ends)
+        self._own = clients._of_named(learnt, self._own)
+        if recorder.weights is None and recorder.scheme is None:
+            return clients.mean(ends)
+        return before + clients.mean(after - before)

@@ -67,6 +67,8 @@ def take(of: Symbol, index: Any) -> Symbol:
         raise refused("single rows of the members are not traced")
     if type(first) is Members:
         first.check()
+        if recorder.scheme is not None:
+            raise refused("rows of clients that a scheme draws are not traced: use clients.mean")
         inner = recorder.side(of.expression(), 0)
         return Symbol(recorder, MEMBERS, inner.terms, inner.constant)
     if isinstance(first, (int, np.integer)) and not isinstance(first, (bool, np.bool_)):

@@ -100,6 +100,13 @@ class Recorder:
         self.cohort: int | None = None
         #: How many draws of the clients the round has kept.
         self.draws = 0
+        #: The scheme that draws them, as JSON; None if they are drawn without replacement and
+        #: weigh by their shares.
+        self.scheme: str | None = None
+        #: 1 for each client that takes part and 0 for the others, of shape (N, 1), where the
+        #: algorithm names them, and their weights, of shape (N,), where it gives them.
+        self.named: Array | None = None
+        self.weights: Array | None = None
         self.masks: list[Mask] = []
         #: Masks on which an atom depends, and those that it is multiplied with entry by entry.
         self.depends: dict[int, frozenset[int]] = {}
@@ -191,7 +198,8 @@ class Recorder:
     def members(self, rows: Expression) -> Expression:
         """The mean of the rows of the members."""
         rows = self.side(rows, 0)
-        plain = all(self.levels[atom] == SERVER for atom in rows.terms)
+        # By a scheme the weights of the members need not sum to 1.
+        plain = self.scheme is None and all(self.levels[atom] == SERVER for atom in rows.terms)
         if plain and all(np.ndim(c) < 2 for c in (*rows.terms.values(), rows.constant)):
             return rows
         atom = self.operate("members", SERVER, {"rows": rows})
@@ -273,8 +281,9 @@ class Recorder:
                 levels.append(symbol.level)
             cut.append((symbol, found[key]))
         done = Round(
-            self.state, self.levels, self.operations, after, levels, result, self.cohort, self.masks
-        )
+            self.state, self.levels, self.operations, after, levels, result, self.cohort,
+            self.masks, self.scheme,
+        )  # fmt: skip
         self.number += 1
         self.clock = 0
         self._begin(list(levels))

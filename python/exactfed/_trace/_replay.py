@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from typing import Any
 
@@ -37,7 +38,7 @@ def _value(of: Expression, values: list[Array], level: str, traced: Traced) -> A
 def _done(one: Round, clients: Any, state: list[Array], traced: Traced) -> list[Array]:
     values = list(state)
     # The draws of the algorithm's own by number, the coins of masks, and the members.
-    drawn: dict[Any, Any] = {"members": None}
+    drawn: dict[Any, Any] = {"members": None, "scheme": None}
     for number, operation in enumerate(one.operations):
         if operation.atom is None:
             _draw(number, operation, clients, drawn)
@@ -57,7 +58,14 @@ def _draw(number: int, operation: Operation, clients: Any, drawn: dict[Any, Any]
     if operation.name == "draw":
         drawn["draw", settings["number"]] = clients.draw(settings["calls"])
     elif operation.name == "cohort":
-        drawn["members"] = np.array(clients.cohort(settings["size"]))
+        drawn["scheme"] = settings.get("scheme")
+        if drawn["scheme"] is None:
+            drawn["members"] = np.array(clients.cohort(settings["size"]))
+        else:
+            scheme = json.loads(drawn["scheme"])
+            drawn["members"] = np.array(clients.cohort(settings["size"], participation=scheme))
+    elif operation.name == "participate":
+        clients.participate(settings["indices"], settings["weights"])
     elif operation.name == "generator":
         clients.rng  # noqa: B018  (the first use draws its seed)
     elif operation.name == "random":
@@ -98,6 +106,8 @@ def _operation(
     elif name == "sum":
         weights = settings["weights"]
         out = (traced.shares if isinstance(weights, str) else weights) @ of("rows", "clients")
+    elif name == "members" and drawn["scheme"] is not None:
+        out = clients.mean(of("rows", "clients"))
     elif name == "members":
         out = of("rows", "clients")[drawn["members"]].mean(axis=0)
     elif name == "select":

@@ -143,12 +143,14 @@ class Round:
     result: Expression
     cohort: int | None
     masks: list[Mask]
+    #: The scheme that draws the cohort, as JSON; None for the default.
+    scheme: str | None = None
 
     def key(self) -> Any:
         """Equal for equal rounds."""
         operations = tuple(operation.key() for operation in self.operations)
         after = tuple(of.key() for of in self.next), tuple(self.next_levels)
-        before = self.state, tuple(self.levels), self.cohort, tuple(self.masks)
+        before = self.state, tuple(self.levels), self.cohort, self.scheme, tuple(self.masks)
         return before, operations, after, self.result.key()
 
     def needs(self, kept: Iterable[int]) -> set[int]:
@@ -173,6 +175,7 @@ class Round:
         # What is evaluated at one point alone shares its draw with nothing.
         shared = sorted({draw for draw in evaluated if evaluated.count(draw) > 1})
         operations = [_renamed(operation, names, used, shared) for operation in done]
+        has_cohort = any(_of_cohort(operation) for operation in done)
         return Round(
             len(before),
             [self.levels[atom] for atom in order],
@@ -180,15 +183,19 @@ class Round:
             [self.next[part].renamed(names) for part in sorted(kept)],
             [self.next_levels[part] for part in sorted(kept)],
             self.result.renamed(names),
-            self.cohort if any(_of_cohort(operation) for operation in done) else None,
+            self.cohort if has_cohort else None,
             [self.masks[index] for index in used],
+            self.scheme if has_cohort else None,
         )
 
     def json(self) -> Any:
         """As the format of programs has it."""
+        scheme = None if self.scheme is None else json.loads(self.scheme)
+        decides_size = isinstance(scheme, dict) and "bernoulli" in scheme
         return {
             "state": self.levels[: self.state],
-            "cohort": self.cohort,
+            "cohort": None if decides_size else self.cohort,
+            **({} if scheme is None else {"participation": scheme}),
             "masks": [mask.json() for mask in self.masks],
             "operations": [operation.json() for operation in self.operations],
             "next": [of.json() for of in self.next],
@@ -204,7 +211,7 @@ class Round:
         ]
         lines = ["state: " + (", ".join(names[: self.state]) or "none")]
         if self.cohort is not None:
-            lines.append(f"cohort of {self.cohort}")
+            lines.append(f"cohort of {self.cohort}" if self.scheme is None else self.scheme)
         for operation in self.operations:
             inputs = [f"{name}={of.text(names)}" for name, of in operation.inputs.items()]
             settings = [f"{name}={_shown(value)}" for name, value in operation.settings.items()]

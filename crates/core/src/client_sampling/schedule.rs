@@ -43,7 +43,7 @@ pub struct Availability {
 /// An example of the clients of each group for the documentation.
 const EXAMPLE_GROUPS: [&str; 2] = ["1-3, 7", "4-6"];
 /// An example of the clients that are available for the documentation.
-const EXAMPLE_SCHEDULE: [&str; 3] = ["1-5", "3-7", ""];
+const EXAMPLE_SCHEDULE: [&str; 3] = ["1-3", "2-4", ""];
 
 /// The order of the groups in a cycle of rounds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

@@ -4,8 +4,11 @@ use super::draw::{PythonDraw, RecordSource, indices, record_table};
 use super::numbers::{
     counts, counts_per_client, flat, float, floats, floats_per_client, tuple, wrong_shape,
 };
+use super::participants::{
+    CohortSize, client_indices, cohort_size, has_mean, no_mean, scheme, weights_of_clients,
+};
 use super::watch::RoundClock;
-use exactfed::algorithm::{Instance, Participation};
+use exactfed::algorithm::Instance;
 use exactfed::federated::{ControlVariates, Cost, Draw, LocalWork, RoundClients};
 use exactfed::kernel::Proximal;
 use exactfed_runner::panics::lock;
@@ -14,13 +17,6 @@ use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use std::sync::{Arc, Mutex};
-
-/// The size of a cohort as Python passes it: a number of clients, or a fraction of all.
-#[derive(FromPyObject)]
-enum CohortSize {
-    Number(i64),
-    Fraction(f64),
-}
 
 /// The clients of a run: an algorithm receives them, and does its rounds with them.
 ///
@@ -437,7 +433,13 @@ impl PythonClients {
     /// Return the mean of the rows of the clients that take part, by their shares, of shape (d,).
     ///
     /// ``rows`` has the shape (N, d). The sum has the order of the built-in algorithms, and so its
-    /// bits.
+    /// bits. In a round whose clients have weights w_k of their own (:meth:`participate`,
+    /// :meth:`cohort`) it is Σ w_k rows_k over those who take part.
+    ///
+    /// Raises
+    /// ------
+    /// ValueError
+    ///     If nobody takes part and no weights are given.
     fn mean<'py>(
         &self,
         py: Python<'py>,
@@ -451,39 +453,89 @@ impl PythonClients {
         let mut writing = out.readwrite();
         let mean = writing.as_slice_mut()?;
         let rows = flat(&rows);
-        self.locked(|clients| clients.mean(&rows, mean))?;
+        let is_defined = self.locked(|clients| {
+            let is_defined = has_mean(clients);
+            if is_defined {
+                clients.mean(&rows, mean);
+            }
+            is_defined
+        })?;
         drop(writing);
-        Ok(out)
+        if is_defined { Ok(out) } else { Err(no_mean()) }
     }
 
-    /// Draw ``size`` clients without replacement, or a fraction of all between 0 and 1, who alone
-    /// take part until the round ends; return their indices in increasing order.
+    /// Let these clients alone take part until the round ends.
     ///
-    /// These are the draws of the built-in algorithms with ``cohort = size``.
+    /// Parameters
+    /// ----------
+    /// indices
+    ///     The clients, numbered from 0, each once, in any order. There may be none: then no client
+    ///     works, and the round costs nothing.
+    /// weights
+    ///     w_k of these clients, in the same order, by which :meth:`mean` sums their rows; by
+    ///     default their shares, divided by the sum of these.
+    ///
+    /// Raises
+    /// ------
+    /// ValueError
+    ///     If an index is no client, or there is not one finite weight for each of them.
+    #[pyo3(signature = (indices, weights = None))]
+    fn participate(
+        &self,
+        py: Python<'_>,
+        indices: &Bound<'_, PyAny>,
+        weights: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<()> {
+        let named = client_indices(indices, self.n)?;
+        let weights =
+            weights.map(|weights| weights_of_clients(weights, &named, self.n)).transpose()?;
+        self.with(py, |clients| clients.participate(Members::new(named), weights))
+    }
+
+    /// Select the clients that alone take part until the round ends, and return their indices in
+    /// increasing order.
+    ///
+    /// They are those of the built-in algorithms with ``cohort = size`` and this ``participation``.
+    ///
+    /// Parameters
+    /// ----------
+    /// size
+    ///     How many clients are drawn, or a fraction of all between 0 and 1.
+    /// participation
+    ///     The scheme, as manifests write it: ``"rescaled"``, ``{"bernoulli": 0.3}``. By default
+    ///     ``size`` clients are drawn without replacement, and weigh by their shares. With a scheme
+    ///     whose weights w_k are no shares divided by their sum, :meth:`mean` returns Σ w_k rows_k,
+    ///     so that θ moves by ``clients.mean(ends - theta)``.
+    ///
+    /// Raises
+    /// ------
+    /// ValueError
+    ///     If the scheme is none for these clients.
+    #[pyo3(signature = (size = None, *, participation = None))]
     fn cohort<'py>(
         &self,
         py: Python<'py>,
-        size: CohortSize,
+        size: Option<CohortSize>,
+        participation: Option<&Bound<'py, PyAny>>,
     ) -> PyResult<Bound<'py, PyArray1<i64>>> {
-        let (written, size) = match size {
-            CohortSize::Number(size) => (size.to_string(), usize::try_from(size).unwrap_or(0)),
-            CohortSize::Fraction(part) => match Participation::Fraction(part).among(self.n) {
-                Participation::Clients(size) => (String::new(), size),
-                // A fraction that is not between 0 and 1 stays one.
-                Participation::Fraction(_) => (format!("{part:?}"), 0),
-            },
+        let size = size.map(|size| cohort_size(size, self.n)).transpose()?;
+        let members = match (participation, size) {
+            (None, None) => {
+                let message = "a cohort needs a size, or `participation` with a scheme";
+                return Err(PyValueError::new_err(message));
+            }
+            (None, Some(size)) => self.with(py, |clients| {
+                clients.draw_cohort(size);
+                indices(clients.members())
+            })?,
+            (Some(written), size) => {
+                let scheme = scheme(written, size, self.n, self.shares.as_deref())?;
+                self.with(py, |clients| {
+                    clients.draw_by(&scheme, size);
+                    indices(clients.members())
+                })?
+            }
         };
-        if !(1..=self.n).contains(&size) {
-            let message = format!(
-                "a cohort has from 1 to {} clients, or a fraction of them above 0 and below 1, not {written}",
-                self.n
-            );
-            return Err(PyValueError::new_err(message));
-        }
-        let members = self.with(py, |clients| {
-            clients.draw_cohort(size);
-            indices(clients.members())
-        })?;
         Ok(PyArray1::from_vec(py, members))
     }
 
@@ -554,7 +606,8 @@ impl PythonVariates {
         PyArray1::from_slice(py, lock(&self.inner).corrections()).reshape([self.n, self.d])
     }
 
-    /// Learn from a round, and return the mean of the ends, of shape (d,).
+    /// Learn from a round, and return the mean of the ends, of shape (d,); if the clients that take
+    /// part have weights w_k of their own, θ + Σ w_k (θ_k − θ).
     ///
     /// c_k ← c_k − c̄ + (θ_t − θ_k)/(γ H) for each client that takes part (Karimireddy et al. 2020,
     /// option II), then c̄ is their mean by shares.
@@ -600,14 +653,20 @@ impl PythonVariates {
         }
         // A single length is that of all clients.
         lengths.resize(self.n, lengths[0]);
-        let members = clients.locked(|clients| clients.members().clone())?;
         let out = PyArray1::zeros(py, [self.d], false);
         let mut writing = out.readwrite();
         let after = writing.as_slice_mut()?;
         let before = flat(&theta);
         let ends = flat(&ends);
-        lock(&self.inner).average_and_learn(&members, &before, &ends, &lengths, after);
+        let is_defined = clients.locked(|clients| {
+            let is_defined = has_mean(clients);
+            if is_defined {
+                let mut variates = lock(&self.inner);
+                clients.average_and_learn(&mut variates, &before, &ends, &lengths, after);
+            }
+            is_defined
+        })?;
         drop(writing);
-        Ok(out)
+        if is_defined { Ok(out) } else { Err(no_mean()) }
     }
 }

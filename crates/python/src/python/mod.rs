@@ -18,6 +18,7 @@ mod exact;
 mod figures;
 mod left_out;
 mod numbers;
+mod participants;
 // As of algorithms.
 #[allow(unsafe_code)]
 mod plan;

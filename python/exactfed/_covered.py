@@ -24,7 +24,7 @@ import sysconfig
 from pathlib import Path
 from types import ModuleType
 
-from ._algorithm import CodeError
+from ._definition import CodeError
 
 _DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 

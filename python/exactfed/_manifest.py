@@ -11,8 +11,8 @@ import numpy as np
 import tomli_w
 
 from . import _native
-from ._algorithm import register_again
 from ._arrays import in_memory
+from ._definition import register_again
 from ._errors import ManifestError
 from ._native import NativePlan
 

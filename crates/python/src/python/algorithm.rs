@@ -1,20 +1,18 @@
 //! Algorithms in Python: a callable that returns an iterator of estimates, one of each round.
 
 use super::clients::PythonClients;
+use super::code::{hash_source, keyword_values, traceback};
 use super::numbers::{floats, tuple};
 use super::watch::RoundClock;
 use exactfed::algorithm::custom::{CustomDefinition, CustomRun, FailedRun, StartCustom};
-use exactfed::definition::SettingValue;
 use exactfed::federated::{Conditions, Cost, RoundClients, Run};
-use exactfed::files::sha256;
-use exactfed::registered::{LoadError, register};
+use exactfed::registered::register;
 use exactfed::round_program::{Program, ProgramError, Traced};
 use numpy::{PyArray1, PyUntypedArrayMethods};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyIterator};
 use std::marker::PhantomData;
-use std::path::Path;
 use std::sync::Arc;
 use thiserror::Error;
 
@@ -145,23 +143,14 @@ enum YieldError {
 /// θ_0, γ, H, and the values of the algorithm's keys by name.
 type Arguments<'py> = (Bound<'py, PyArray1<f64>>, f64, u64, Bound<'py, PyDict>);
 
-/// The arguments of an algorithm after the clients. Names of keys have `_` in place of `-`, as Python needs.
+/// The arguments of an algorithm after the clients.
 fn arguments<'py>(
     py: Python<'py>,
     settings: &CustomRun<'_>,
     from: &Conditions<'_>,
 ) -> PyResult<Arguments<'py>> {
-    let values = PyDict::new(py);
-    for (name, value) in settings.values.iter() {
-        let name = name.replace('-', "_");
-        match value {
-            SettingValue::Flag(value) => values.set_item(name, value)?,
-            SettingValue::Whole(value) => values.set_item(name, value)?,
-            SettingValue::Number(value) => values.set_item(name, value)?,
-            SettingValue::Text(value) => values.set_item(name, value)?,
-        }
-    }
     let theta = PyArray1::from_slice(py, from.start);
+    let values = keyword_values(py, settings.values)?;
     Ok((theta, settings.step_size, settings.local_steps, values))
 }
 
@@ -230,43 +219,6 @@ fn ended_by(py: Python<'_>, error: &PyErr, clock: &RoundClock) -> String {
     why + &traceback(py, error)
 }
 
-/// The text of an exception with its traceback, as Python prints it; the exception alone if that fails.
-pub fn traceback(py: Python<'_>, error: &PyErr) -> String {
-    let lines = || -> PyResult<String> {
-        let traceback = py.import("traceback")?;
-        let parts = (error.get_type(py), error.value(py), error.traceback(py));
-        let lines = traceback.call_method1("format_exception", parts)?;
-        let lines: Vec<String> = lines.extract()?;
-        Ok(lines.concat())
-    };
-    lines().unwrap_or_else(|_| error.to_string()).trim_end().to_owned()
-}
-
-/// Loads a file of Python or a module, which registers its algorithms; the library calls it for code that a manifest or
-/// an option names. Without `sources` all of the code runs, and the list is empty. With the `sources` of stored
-/// algorithms, only those statements of a file run that the sources contain, and a line for each other statement is
-/// returned, so that nothing else of the file has an effect.
-///
-/// # Errors
-/// The traceback of the code, or why the file cannot be loaded.
-pub fn load_code(code: &Path, sources: Option<&[String]>) -> Result<Vec<String>, LoadError> {
-    Python::attach(|py| {
-        let load = || -> PyResult<Vec<String>> {
-            let Some(sources) = sources else {
-                py.import("exactfed._algorithm")?.call_method1("load_code", (code,))?;
-                return Ok(Vec::new());
-            };
-            let module = py.import("exactfed._covered")?;
-            module.call_method1("load_covered", (code, sources))?.extract()
-        };
-        load().map_err(|e| {
-            // The text of this exception says it all.
-            let is_plain = e.get_type(py).name().is_ok_and(|name| name == "CodeError");
-            LoadError::Code(if is_plain { e.value(py).to_string() } else { traceback(py, &e) })
-        })
-    })
-}
-
 /// Registers an algorithm, for the decorator in Python: its definition as JSON, to which the hash of its source is
 /// added here; the callables that start a run and that trace its rounds ([`PythonAlgorithm`]); and the most seconds of
 /// a round in Python. It is an error if the definition is wrong, or the name is taken.
@@ -279,7 +231,7 @@ pub fn register_algorithm(
 ) -> PyResult<()> {
     let known: Result<CustomDefinition, _> = serde_json::from_str(definition);
     let mut known = known.map_err(|e| PyValueError::new_err(e.to_string()))?;
-    known.definition.source_hash = sha256(known.definition.source.as_bytes());
+    hash_source(&mut known.definition);
     let algorithm = PythonAlgorithm { start, trace, patience };
     register(|registry| registry.add_algorithm(known, algorithm))
         .map_err(|error| PyValueError::new_err(error.to_string()))

@@ -12,6 +12,7 @@ mod arrow;
 // As of algorithms.
 #[allow(unsafe_code)]
 mod clients;
+mod code;
 mod draw;
 mod errors;
 mod exact;
@@ -57,7 +58,7 @@ pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<results::NativeResults>()?;
     module.add_class::<arrow::NativeFrame>()?;
     module.add_function(wrap_pyfunction!(algorithm::register_algorithm, module)?)?;
-    exactfed::registered::set_loader(algorithm::load_code);
+    exactfed::registered::set_loader(code::load_code);
     module.add_class::<clients::PythonClients>()?;
     module.add_class::<clients::PythonVariates>()?;
     module.add_class::<draw::PythonDraw>()?;

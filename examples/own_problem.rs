@@ -99,7 +99,7 @@ struct Medians;
 impl ProblemKind for Medians {
     type Instance = Median;
 
-    fn linear(&self) -> bool {
+    fn linear(&self, _: &KeyValues) -> bool {
         false
     }
     fn size(&self, keys: &KeyValues) -> (usize, usize) {

@@ -23,7 +23,7 @@ pub trait Instance: Facts {
     /// if the algorithm is more than one run of the engine, such as an averaged one: then each must be launched alone.
     ///
     /// # Panics
-    /// If clients communicate by a coin or only a part of them takes part.
+    /// If clients communicate by a coin, or only a part of them takes part and runs share no calls.
     fn launch_together<'p>(
         &'p self,
         spec: &Spec,
@@ -41,11 +41,11 @@ impl<P: Problem> Instance for P {
         spec.on_instance(self).program(self, from)
     }
     fn runs_together(&self, spec: &Spec, runs: u64) -> u64 {
-        let records = self.held_records();
+        let gain = self.joint_gain();
         let entries = self.clients() * self.dim();
         spec.on_instance(self)
             .single_run()
-            .map_or(1, |terms| runs_together(records, entries, &terms, runs))
+            .map_or(1, |terms| runs_together(gain, entries, &terms, runs))
     }
     fn launch_together<'p>(
         &'p self,

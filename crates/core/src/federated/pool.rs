@@ -3,7 +3,7 @@
 use super::Conditions;
 use super::draw::{ClientNoise, Draw, DrawError};
 use crate::kernel::{self, Cohort, CohortData, Draws, LocalSteps, Members, Proximal};
-use crate::problem::{Problem, mean_of_calls};
+use crate::problem::{JointGain, Problem, mean_of_calls};
 use crate::rng::{Purpose, Stream};
 use std::any::Any;
 use std::sync::Arc;
@@ -241,12 +241,20 @@ fn worth_a_thread(client_steps: u64, d: usize) -> bool {
     client_steps * (d as u64 + 8) > WORTH && rayon::current_thread_index().is_some()
 }
 
+/// Whether one call evaluates the fields of all clients, which threads must not divide.
+fn shares_calls<P: Problem>(problem: &P) -> bool {
+    matches!(problem.joint_gain(), JointGain::SharedCalls)
+}
+
 /// Runs a cohort's local steps, splitting large cohorts into halves so that idle
 /// threads can take one of them. Clients do not interact within a round, so the
 /// bits do not depend on the split.
 #[inline(always)]
 pub fn advance_in_parallel<P: Problem>(problem: &P, cohort: Cohort<'_, P::State>) {
-    if cohort.len() >= FEWEST && worth_a_thread(cohort.client_steps(), cohort.dim()) {
+    if cohort.len() >= FEWEST
+        && worth_a_thread(cohort.client_steps(), cohort.dim())
+        && !shares_calls(problem)
+    {
         return advance_halves(problem, cohort);
     }
     problem.advance(cohort);
@@ -261,13 +269,14 @@ fn advance_halves<P: Problem>(problem: &P, cohort: Cohort<'_, P::State>) {
     rayon::join(|| advance_in_parallel(problem, low), || advance_in_parallel(problem, high));
 }
 
-/// Runs the local steps of several runs, of the same members in equal numbers. Each member is stepped in all runs
-/// before the next one. Large cohorts are split into halves for idle threads, as in [`advance_in_parallel`].
+/// Runs the local steps of several runs, of the same members in equal numbers unless the runs share calls. Each member is
+/// stepped in all runs before the next one. Large cohorts are split into halves for idle threads, as in [`advance_in_parallel`].
 pub fn advance_together_in_parallel<P: Problem>(problem: &P, runs: Vec<Cohort<'_, P::State>>) {
     let Some(cohort) = runs.first() else { return };
     let half = cohort.len() / 2;
     let d = cohort.dim();
-    if half > 0 && worth_a_thread(cohort.client_steps() * runs.len() as u64, d) {
+    let is_large = worth_a_thread(cohort.client_steps() * runs.len() as u64, d);
+    if half > 0 && is_large && !shares_calls(problem) {
         let (low, high) = runs.into_iter().map(|run| run.split(half)).unzip();
         rayon::join(
             || advance_together_in_parallel(problem, low),

@@ -1,10 +1,10 @@
-//! Runs that differ in their noise alone, whose rounds run client by client: a client's records
-//! are read once for all runs, where they would be read from memory once for each.
+//! Runs that differ in their noise alone and are advanced together: a client's records are read once for all runs, where
+//! they would be read from memory once for each, or one call evaluates the fields of all clients of all runs.
 
 use super::pool::advance_together_in_parallel;
 use super::{Conditions, Federated, Run, Schedule, Terms, Variates};
 use crate::kernel::Cohort;
-use crate::problem::{Problem, RecordSizes};
+use crate::problem::{JointGain, Problem, RecordSizes};
 
 /// The size in bytes up to which the records of all clients stay in the second-level cache, so that nothing is gained
 /// by running replicates together. `cargo bench --bench round -- replicates` measures both ways.
@@ -12,23 +12,39 @@ const CACHED: usize = 8 << 20;
 /// The most runs that go together: more gain nothing, and would report progress late.
 const MOST: u64 = 20;
 
-/// How many of `runs` replicates of an algorithm should go together on a problem whose clients hold these records: 1
-/// where nothing would be gained, as without records. All records must exceed the second-level cache, in a round the
-/// runs must take twice as many steps on a client as it has records, and their θ and variates (`entries` numbers each,
-/// N d) must not need more memory than the records.
-pub fn runs_together(
-    records: Option<RecordSizes>,
-    entries: usize,
-    terms: &Terms,
-    runs: u64,
-) -> u64 {
-    let Some(RecordSizes { bytes, largest }) = records else { return 1 };
+/// The most numbers that the θ of the clients of runs with shared calls have together, N d each: 32 MiB.
+const MOST_SHARED_NUMBERS: usize = 4 << 20;
+
+/// How many of `runs` replicates of an algorithm should go together on a problem on which `gain` says what that gains: 1
+/// where nothing would be gained. `entries` are the numbers of θ, and of a variate, of all clients of a run, N d.
+///
+/// Shared records must exceed the second-level cache, in a round the runs must take twice as many steps on a client as
+/// it has records, and their θ and variates must not need more memory than the records. With shared calls these must not
+/// need more memory than [`MOST_SHARED_NUMBERS`].
+pub fn runs_together(gain: JointGain, entries: usize, terms: &Terms, runs: u64) -> u64 {
     // θ_k, and c_k and ξ_k if there are variates.
     let vectors = if terms.variates == Variates::None { 1 } else { 3 };
-    let most = runs.min(MOST).min((bytes / (8 * vectors * entries)) as u64);
-    let steps = most.saturating_mul(terms.most_steps());
-    let is_fixed = terms.schedule == Schedule::Every && !terms.may_leave_out_clients();
-    if is_fixed && bytes > CACHED && steps >= 2 * largest as u64 { most } else { 1 }
+    let numbers = vectors * entries;
+    let most = runs.min(MOST);
+    if !can_go_together(gain, terms) {
+        return 1;
+    }
+    match gain {
+        JointGain::None => 1,
+        JointGain::SharedRecords(RecordSizes { bytes, largest }) => {
+            let most = most.min((bytes / (8 * numbers)) as u64);
+            let steps = most.saturating_mul(terms.most_steps());
+            if bytes > CACHED && steps >= 2 * largest as u64 { most } else { 1 }
+        }
+        JointGain::SharedCalls => most.min((MOST_SHARED_NUMBERS / numbers) as u64).max(1),
+    }
+}
+
+/// Whether runs with these terms can go on together: rounds must have a fixed number of local steps. All clients must
+/// take part, or the runs share calls, in which clients may differ.
+fn can_go_together(gain: JointGain, terms: &Terms) -> bool {
+    let may_differ = matches!(gain, JointGain::SharedCalls);
+    terms.schedule == Schedule::Every && (may_differ || !terms.may_leave_out_clients())
 }
 
 /// Several runs of one algorithm that go on together, round by round.
@@ -60,9 +76,10 @@ impl<'p, P: Problem> Together<'p, P> {
     /// A run from each of these conditions, at its θ_0.
     ///
     /// # Panics
-    /// If rounds do not have a fixed number of local steps of all clients: under a coin, or with a cohort.
+    /// If rounds do not have a fixed number of local steps of all clients, under a coin or, unless the runs share calls,
+    /// with a cohort.
     pub fn new(problem: &'p P, terms: &Terms, from: &[Conditions<'_>]) -> Self {
-        assert!(terms.schedule == Schedule::Every && !terms.may_leave_out_clients());
+        assert!(can_go_together(problem.joint_gain(), terms));
         let mut runs = Vec::with_capacity(from.len());
         for conditions in from {
             let run = Federated::new(problem, terms.clone(), conditions);
@@ -153,17 +170,33 @@ mod tests {
         let terms = Terms::fedavg(0.1, 100);
         let large = RecordSizes { bytes: 32 << 20, largest: 250 };
         let entries = 20 * 784;
-        let count =
-            |terms: &Terms, records, runs| runs_together(Some(records), entries, terms, runs);
+        let count = |terms: &Terms, records, runs| {
+            runs_together(JointGain::SharedRecords(records), entries, terms, runs)
+        };
         assert_eq!(count(&terms, large, 10), 10);
         assert_eq!(count(&terms, large, 100), 20);
         assert_eq!(count(&terms, large, 1), 1, "a run alone");
         assert_eq!(count(&terms, large, 4), 1, "400 steps on 250 records");
         assert_eq!(count(&terms, RecordSizes { bytes: 8 << 20, ..large }, 10), 1, "in the cache");
         assert_eq!(count(&Terms { cohort: Some(3), ..terms.clone() }, large, 10), 1);
-        assert_eq!(runs_together(None, entries, &terms, 10), 1, "without records");
-        let shared = runs_together(Some(large), 600_000, &terms, 20);
+        assert_eq!(runs_together(JointGain::None, entries, &terms, 10), 1, "without records");
+        let gain = JointGain::SharedRecords(large);
+        let shared = runs_together(gain, 600_000, &terms, 20);
         assert_eq!(shared, 6, "many clients with the same records: 4.8 MB for the θ of a run");
-        assert_eq!(runs_together(Some(large), 600_000, &Terms::scaffold(0.1, 100), 20), 1);
+        assert_eq!(runs_together(gain, 600_000, &Terms::scaffold(0.1, 100), 20), 1);
+    }
+
+    #[test]
+    fn runs_share_calls_while_their_vectors_fit() {
+        let terms = Terms::fedavg(0.1, 3);
+        let count = |terms: &Terms, entries, runs| {
+            runs_together(JointGain::SharedCalls, entries, terms, runs)
+        };
+        assert_eq!(count(&terms, 1230, 7), 7);
+        assert_eq!(count(&terms, 1230, 100), 20);
+        assert_eq!(count(&Terms { cohort: Some(3), ..terms.clone() }, 1230, 7), 7);
+        assert_eq!(count(&terms, 1 << 20, 20), 4);
+        assert_eq!(count(&terms, 1 << 30, 20), 1);
+        assert_eq!(count(&Terms::scaffold(0.1, 3), 1 << 20, 20), 1);
     }
 }

@@ -14,6 +14,7 @@ use crate::linalg::Matrix;
 use crate::rng::MAX_CLIENTS;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use thiserror::Error;
 
 /// Linear stochastic approximation whose noise takes finitely many values: client c draws atom m
 /// with probability p_cm and evaluates A_cm θ − b_cm.
@@ -67,7 +68,37 @@ pub struct Atoms {
     /// b, N × M × d.
     offsets: Vec<f64>,
     clients: Vec<AtomClient>,
+    /// The shares π_c of the clients, N numbers; `None` if all are 1/N.
+    shares: Option<Vec<f64>>,
+    /// Σ π_c Ā_c, d × d.
+    mean_matrix: Matrix,
     optimum: Vec<f64>,
+}
+
+/// The atoms of all clients, M for each of N.
+pub struct AtomTables {
+    /// A, N × M × d × d numbers.
+    pub matrices: Vec<f64>,
+    /// b, N × M × d numbers.
+    pub offsets: Vec<f64>,
+    /// p, N × M numbers: the probability of each atom of a client.
+    pub probabilities: Vec<f64>,
+    /// The shares π_c of the clients, N numbers; `None` if all are 1/N.
+    pub shares: Option<Vec<f64>>,
+}
+
+/// Why atoms have no unique solution.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+pub enum AtomsError {
+    /// The mean field of a client has no unique root.
+    #[error("client {client}'s mean matrix Σ p A is singular: it has no unique θ_c*")]
+    SingularClient {
+        /// The index of the client.
+        client: usize,
+    },
+    /// The mean of the clients' mean fields has no unique root.
+    #[error("the clients' mean matrix is singular: there is no unique θ*")]
+    SingularMean,
 }
 
 impl Atoms {
@@ -97,9 +128,21 @@ impl Atoms {
                 arrays.fault(format!("{n} clients; at most {MAX_CLIENTS} have a stream each"))
             );
         }
+        let given = AtomTables { matrices, offsets, probabilities: p, shares: None };
+        Self::from_tables(n, d, given).map_err(|error| arrays.fault(error.to_string()))
+    }
+
+    /// Computes the facts that follow from the atoms of `n` clients in dimension `d`. The rows of probabilities must
+    /// have one length M and sum to 1, and the other tables must have entries for as many atoms.
+    ///
+    /// # Errors
+    /// If θ* or a θ_c* is not unique.
+    pub fn from_tables(n: usize, d: usize, tables: AtomTables) -> Result<Self, AtomsError> {
+        let AtomTables { matrices, offsets, probabilities, shares } = tables;
+        let m = probabilities.len() / n;
         let mut clients = Vec::with_capacity(n);
         for c in 0..n {
-            let row = &p[c * m..][..m];
+            let row = &probabilities[c * m..][..m];
             let mut matrix = Matrix::zeros(d, d);
             let mut offset = vec![0.0; d];
             for (z, &p) in row.iter().enumerate() {
@@ -108,21 +151,24 @@ impl Atoms {
                     .plus(p, &Matrix::from_fn(d, d, |i, j| matrices[(entry * d + i) * d + j]));
                 axpy(p, &offsets[entry * d..][..d], &mut offset);
             }
-            let mean = Affine::new(matrix, offset).map_err(|_| {
-                arrays.fault(format!(
-                    "client {c}'s mean matrix Σ p A is singular: it has no unique θ_c*"
-                ))
-            })?;
+            let mean = Affine::new(matrix, offset)
+                .map_err(|_| AtomsError::SingularClient { client: c })?;
             let weights: Vec<(u32, f64)> = (0..m as u32).zip(row.iter().copied()).collect();
             let distribution = Alias::new(&weights);
             let probabilities = row.to_vec();
             clients.push(AtomClient { distribution, probabilities, mean });
         }
-        let mean = Affine::weighted_mean(clients.iter().map(|c: &AtomClient| &c.mean), None)
-            .map_err(|_| {
-                arrays.fault("the clients' mean matrix is singular: there is no unique θ*")
-            })?;
-        Ok(Self { atoms: m, matrices, offsets, clients, optimum: mean.optimum })
+        let means = clients.iter().map(|c: &AtomClient| &c.mean);
+        let mean = Affine::weighted_mean(means, shares.as_deref())
+            .map_err(|_| AtomsError::SingularMean)?;
+        let mean_matrix = mean.matrix;
+        let optimum = mean.optimum;
+        Ok(Self { atoms: m, matrices, offsets, clients, shares, mean_matrix, optimum })
+    }
+
+    /// Σ π_c Ā_c, the mean over the clients of their mean matrices, d × d.
+    pub fn mean_matrix(&self) -> &Matrix {
+        &self.mean_matrix
     }
 
     /// Writes A_cm θ − b_cm of atom m of client c to `field`, d numbers.
@@ -141,6 +187,9 @@ impl Atoms {
 impl Facts for Atoms {
     fn clients(&self) -> usize {
         self.clients.len()
+    }
+    fn unequal_shares(&self) -> Option<&[f64]> {
+        self.shares.as_deref()
     }
     fn optimum(&self) -> &[f64] {
         &self.optimum

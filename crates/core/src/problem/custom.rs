@@ -5,7 +5,7 @@ use super::exact::Exact;
 use super::fault::Fault;
 use super::form::{OracleForm, Visitor};
 use super::oracle::Problem;
-use super::settings::Settings;
+use super::settings::{RecordMetrics, Settings};
 use super::size::InstanceSize;
 use crate::definition::{Definition, KeyValues, SettingValue};
 use serde::{Serialize, Serializer};
@@ -20,9 +20,33 @@ pub trait ProblemKind: Send + Sync {
     where
         Self: Sized;
     /// Whether every F_c is affine in θ.
-    fn linear(&self) -> bool;
+    fn linear(&self, values: &KeyValues) -> bool;
     /// N and d, for estimates of memory and time.
     fn size(&self, values: &KeyValues) -> (usize, usize);
+    /// Whether θ* is known, or can be found; it is by default. If it is not, manifests need not leave it out
+    /// (`record.optimum = false`): they are read as if they did.
+    fn has_optimum(&self, _values: &KeyValues) -> bool {
+        true
+    }
+    /// Whether an instance depends on the seed; it does by default.
+    fn uses_seed(&self) -> bool {
+        true
+    }
+    /// Whether instances state the loss of each client ([`Facts::client_losses`](super::Facts::client_losses)), which
+    /// metrics of training losses record; not by default.
+    fn has_loss(&self, _values: &KeyValues) -> bool {
+        false
+    }
+    /// Whether clients hold records, whose number says how long an epoch is
+    /// ([`Facts::calls_of_epoch`](super::Facts::calls_of_epoch)); not by default.
+    fn has_records(&self, _values: &KeyValues) -> bool {
+        false
+    }
+    /// The size of an instance with what takes memory: by default a d × d matrix for each client.
+    fn extent(&self, values: &KeyValues) -> InstanceSize {
+        let (clients, dimension) = self.size(values);
+        InstanceSize::of_matrices(clients, dimension)
+    }
     /// Everything that is wrong with the values of the keys; nothing by default.
     fn check(&self, _values: &KeyValues) -> Vec<Fault> {
         Vec::new()
@@ -89,6 +113,12 @@ impl CustomProblemSettings {
     pub fn kind(&self) -> &str {
         &self.problem.definition.kind
     }
+
+    /// Whether nothing is wrong with the values. Only then the kind is asked what they give: its answers may need an
+    /// instance, which wrong values do not have.
+    fn is_sound(&self) -> bool {
+        self.check().is_empty()
+    }
 }
 
 impl Settings for CustomProblemSettings {
@@ -105,13 +135,31 @@ impl Settings for CustomProblemSettings {
     }
 
     fn linear(&self) -> bool {
-        self.problem.kind.linear()
+        self.is_sound() && self.problem.kind.linear(&self.values)
     }
 
-    /// The size that the kind states, with the memory of a d × d matrix for each client.
+    /// Whether the kind knows θ*. Where the settings are wrong, it is said to, so that nothing else is reported.
+    fn has_optimum(&self) -> bool {
+        !self.is_sound() || self.problem.kind.has_optimum(&self.values)
+    }
+
+    fn uses_seed(&self) -> bool {
+        self.problem.kind.uses_seed()
+    }
+
+    fn record_metrics(&self) -> RecordMetrics {
+        // Where the settings are wrong, nothing else is to be reported.
+        let loss = !self.is_sound() || self.problem.kind.has_loss(&self.values);
+        RecordMetrics { loss, ..RecordMetrics::default() }
+    }
+
+    fn has_epochs(&self) -> bool {
+        self.is_sound() && self.problem.kind.has_records(&self.values)
+    }
+
+    /// The size that the kind states; `None` where the settings are wrong.
     fn extent(&self) -> Option<InstanceSize> {
-        let (clients, dimension) = self.problem.kind.size(&self.values);
-        Some(InstanceSize::of_matrices(clients, dimension))
+        self.is_sound().then(|| self.problem.kind.extent(&self.values))
     }
 
     /// Always fails: instances are built by `visit`, since their type is not known here. The key of the fault is empty,

@@ -35,6 +35,12 @@ pub trait Facts: Send + Sync {
     fn knows_optimum(&self) -> bool {
         true
     }
+    /// Whether the facts at θ* are known from which theory computes, such as Jacobians, covariances and the optima of
+    /// clients. They are wherever θ* is, but of a problem that states θ* alone ([`super::function`]): then only distances
+    /// from it are measured.
+    fn knows_facts_at_optimum(&self) -> bool {
+        self.knows_optimum()
+    }
     /// A bound on the Euclidean distance of [`Facts::optimum`] from the optimum that counts all
     /// rounding errors, where one is known: of a mean loss of records. Other optima are solutions of
     /// linear systems, which are solved to the last digit; but the coefficients of these systems are
@@ -281,6 +287,7 @@ macro_rules! forward_facts {
             fn unequal_shares(&self) -> Option<&[f64]>;
             fn optimum(&self) -> &[f64];
             fn knows_optimum(&self) -> bool;
+            fn knows_facts_at_optimum(&self) -> bool;
             fn optimum_error(&self) -> Option<f64>;
             fn searched_optimum(&self) -> Option<&$crate::problem::minimise::Minimiser>;
             fn jacobian(&self, client: usize) -> Matrix;

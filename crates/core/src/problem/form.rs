@@ -22,8 +22,9 @@ impl OracleForm {
     /// visitor returns.
     ///
     /// # Errors
-    /// If a twin is asked for, which needs d × d matrices, and d is above [`MOST_DIMENSIONS`]. Its message names the
-    /// key `bias`, since manifests ask for twins by it alone, and only on fields that are not linear.
+    /// If a twin is asked for, which needs d × d matrices, and d is above [`MOST_DIMENSIONS`], or the facts at θ* are not
+    /// known. Its message names the key `bias`, since manifests ask for twins by it alone, and only on fields that are not
+    /// linear.
     pub fn visit<P: Problem + 'static, V: Visitor>(
         self,
         problem: P,
@@ -38,6 +39,10 @@ impl OracleForm {
                     "`bias` needs d × d matrices on a field that is not linear: d must be at most {MOST_DIMENSIONS}; here it is {d}"
                 );
                 return Err(Fault::new("dimension", message));
+            }
+            Self::Twin if !problem.knows_facts_at_optimum() => {
+                let message = "`bias` needs the Jacobians of the clients at θ*, which are not known of this problem";
+                return Err(Fault::new("", message));
             }
             Self::Twin => visitor.visit(Twin::new(problem)),
         })

@@ -85,10 +85,9 @@ pub trait Problem: Facts {
         None
     }
 
-    /// The size of the records that steps read, by which runs are advanced together while a client's
-    /// records are in a cache; `None` if the problem has no records, or they are sparse.
-    fn held_records(&self) -> Option<RecordSizes> {
-        None
+    /// What is gained if several runs are advanced together ([`Problem::advance_together`]): by default nothing.
+    fn joint_gain(&self) -> JointGain {
+        JointGain::None
     }
 
     /// The sparse records, whose local steps may keep to the features that a client's records have
@@ -99,14 +98,26 @@ pub trait Problem: Facts {
     }
 
     /// [`Problem::advance`] of several runs, client by client, so that what all runs read of a client is read while it
-    /// is in a cache. The cohorts must have the same clients and each client the same number of steps in all of them;
-    /// the bits are those of one run after the other.
+    /// is in a cache. The cohorts must have the same clients and each client the same number of steps in all of them,
+    /// unless the gain is one of shared calls; the bits are those of one run after the other.
     fn advance_together(&self, runs: Vec<Cohort<'_, Self::State>>)
     where
         Self: Sized,
     {
         advance_together_by_client(self, runs);
     }
+}
+
+/// What is gained if several runs of an algorithm on a problem are advanced together.
+#[derive(Clone, Copy, Debug)]
+pub enum JointGain {
+    /// Nothing.
+    None,
+    /// The dense records of a client, of these sizes, are read while they are in a cache.
+    SharedRecords(RecordSizes),
+    /// One call evaluates the fields of all clients of all runs, which takes much less time than one for each of them.
+    /// Threads do not divide such a call.
+    SharedCalls,
 }
 
 /// How large the dense records of a problem are.

@@ -58,6 +58,15 @@ pub trait Settings {
     fn linear(&self) -> bool {
         self.on_records().is_none_or(|of| !of.classes)
     }
+    /// Whether θ* is known, or is found if it is asked for. If it is not, whatever needs θ* is refused, as where a manifest
+    /// leaves θ* out.
+    fn has_optimum(&self) -> bool {
+        true
+    }
+    /// Whether clients hold records, whose number says how many oracle calls an epoch is.
+    fn has_epochs(&self) -> bool {
+        self.on_records().is_some()
+    }
     /// Which metrics of records the instance has: none if it is not on records.
     fn record_metrics(&self) -> RecordMetrics {
         let Some(records) = self.on_records() else { return RecordMetrics::default() };

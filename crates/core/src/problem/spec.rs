@@ -5,6 +5,7 @@ use super::fault::Fault;
 use super::form::{OracleForm, Visitor};
 use super::settings::Settings;
 use super::{atoms, custom, garnet, least_squares, lms, logistic, mdp, quadratic, softmax};
+use crate::definition::Definition;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::ops::{Deref, DerefMut};
@@ -33,6 +34,14 @@ macro_rules! problems {
                 match self {
                     $(Self::$variant(_) => $kind,)*
                     Self::Custom(settings) => settings.kind(),
+                }
+            }
+
+            /// The definition of a problem that is defined outside of this crate; `None` of a built-in one.
+            pub fn definition(&self) -> Option<&Definition> {
+                match self {
+                    Self::Custom(settings) => Some(&settings.problem.definition),
+                    _ => None,
                 }
             }
 

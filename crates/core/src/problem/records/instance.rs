@@ -14,7 +14,9 @@ use crate::problem::affine::{Affine, half_square};
 use crate::problem::facts::{DrawSmoothness, Facts, RecordField, RecordsOf};
 use crate::problem::lazy::get_or_compute;
 use crate::problem::minimise::{Minimiser, minimise};
-use crate::problem::oracle::{Problem, RecordSizes, advance_by_oracle, advance_together_by_client};
+use crate::problem::oracle::{
+    JointGain, Problem, RecordSizes, advance_by_oracle, advance_together_by_client,
+};
 use std::sync::OnceLock;
 
 /// Facts about one set of records, each computed when it is first asked for.
@@ -515,11 +517,14 @@ impl<L: RecordLoss<S>, S: RecordSets> Problem for RecordProblem<L, S> {
         self.advance_linearised_on(InstructionSet::best(), cohort)
     }
 
-    /// The size of the records that clients hold; `None` if they are sparse.
-    fn held_records(&self) -> Option<RecordSizes> {
-        self.records.dense_rows(0)?;
+    /// What is gained by reading the records that clients hold for several runs at once: nothing if they are sparse.
+    fn joint_gain(&self) -> JointGain {
+        if self.records.dense_rows(0).is_none() {
+            return JointGain::None;
+        }
         let all: usize = (0..self.held.len()).map(|set| self.records.records(set)).sum();
-        Some(RecordSizes { bytes: 8 * self.records.features() * all, largest: self.draws() })
+        let bytes = 8 * self.records.features() * all;
+        JointGain::SharedRecords(RecordSizes { bytes, largest: self.draws() })
     }
 
     fn sparse_records(&self) -> Option<&SparseRecords> {

@@ -22,6 +22,7 @@ from ._errors import (
 from ._exact import Bound, Exact, exact
 from ._native import Clients, ControlVariates, Draw, __version__
 from ._plan import Plan, check, plan
+from ._problem import Problem, ProblemError, problem
 from ._results import Results, Verification, load
 from ._run import run
 
@@ -41,6 +42,8 @@ __all__ = [
     "ExactfedWarning",
     "ManifestError",
     "Plan",
+    "Problem",
+    "ProblemError",
     "Results",
     "Verification",
     "__version__",
@@ -51,5 +54,6 @@ __all__ = [
     "load",
     "main",
     "plan",
+    "problem",
     "run",
 ]

@@ -54,6 +54,9 @@ class Algorithm(Defined):
         self._theory, self._patience = theory, patience
         super().__init__(function, definition, source)
 
+    def _arguments(self) -> tuple[Any, ...]:
+        return self._patience, self._theory
+
     def _register_as(self, definition: str) -> None:
         _native.register_algorithm(definition, self._start, self._program, self._patience)
 

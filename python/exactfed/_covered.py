@@ -60,8 +60,8 @@ def load_covered(code: os.PathLike[str], sources: list[str]) -> list[str]:
             left_out.append(f"{path}:{statement.lineno}: not run, since no hash covers it: {line}")
     if not any(isinstance(statement, _DEFINITIONS) for statement in kept):
         raise CodeError(
-            "nothing of it is run: it defines no algorithm with a source whose hash stored cells "
-            "without code have"
+            "nothing of it is run: it defines no algorithm and no problem with a source whose hash "
+            "stored cells without code have"
         )
     _run(path, text, lines, kept)
     return left_out

@@ -174,6 +174,10 @@ class Defined:
             _collect(part, self.function.__module__, used)
         return source + "".join(f"\n{used[name]}" for name in sorted(used))
 
+    def _arguments(self) -> tuple[Any, ...]:
+        """What makes it again, after its function, its definition and its source."""
+        return ()
+
     def _getters(self) -> list[Callable[..., Any]]:
         """Functions of a class that are none of its methods, and that its results depend on."""
         return []

@@ -24,7 +24,7 @@ import tempfile
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from concurrent.futures import FIRST_COMPLETED, Executor, Future, wait
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -33,9 +33,11 @@ from typing import Any
 import polars as pl
 
 from . import _native, _threads
-from ._algorithm import Algorithm, _defined
+from ._algorithm import Algorithm
+from ._definition import Defined
 from ._errors import ExactfedError
 from ._native import NativePlan, __version__
+from ._problem import Problem
 
 _PER_WORKER = 8
 """The number of tasks for each worker."""
@@ -119,7 +121,12 @@ class _Job:
             copy = out / ".data" / digest
             self._contents[digest] = copy if copy.is_file() else file
             self._files[f".data/{digest}"] = digest
-        if code := _packed(native.algorithms):
+        problem = native.own_problem
+        own: list[Defined] = [
+            Algorithm._all[kind] for kind in native.algorithms if kind in Algorithm._all
+        ]
+        own += [Problem._all[problem]] if problem in Problem._all else []
+        if code := _packed(own):
             self._files[_CODE] = self._keep(code)
 
     def _keep(self, content: bytes, file: Path | None = None) -> str:
@@ -400,32 +407,33 @@ def _placed(files: dict[str, str], contents: dict[str, bytes], root: Path) -> li
     return lacks
 
 
-def _packed(kinds: Iterable[str]) -> bytes | None:
-    """The algorithms of these kinds: modules that define them, and others by value."""
-    own = [_defined[kind] for kind in kinds if kind in _defined]
-    modules, by_value = set[str](), list[Algorithm]()
+def _packed(own: list[Defined]) -> bytes | None:
+    """These algorithms and problems: modules that define them, and others by value."""
+    modules, by_value = set[str](), list[Defined]()
     try:
         cloudpickle: Any = importlib.import_module("cloudpickle")
     except ImportError:
         cloudpickle = None
-    for algorithm in own:
-        module = algorithm.function.__module__
+    for one in own:
+        module = one.function.__module__
         if module.partition(".")[0] != "exactfed" and cloudpickle:
-            by_value.append(algorithm)
+            by_value.append(one)
         elif module in sys.modules and module != "__main__":
             modules.add(module)
         else:
             raise ExactfedError(
-                f"error: {algorithm._where}: workers cannot import {algorithm.kind}: "
+                f"error: {one._where}: workers cannot import {one.kind}: "
                 "pip install cloudpickle, here and for the workers, sends it by value"
             )
-    values = [(a._known(), a._patience, a._theory, _value(a, cloudpickle)) for a in by_value]
+    values = [
+        (type(one), one._known(), one._arguments(), _value(one, cloudpickle)) for one in by_value
+    ]
     return pickle.dumps((sys.version_info[:2], sorted(modules), values)) if own else None
 
 
-def _value(algorithm: Algorithm, cloudpickle: Any) -> bytes:
-    """The function or class of an algorithm, also where its module could be imported."""
-    module = sys.modules.get(algorithm.function.__module__)
+def _value(one: Defined, cloudpickle: Any) -> bytes:
+    """The function or class of an algorithm or a problem, also where its module has a name."""
+    module = sys.modules.get(one.function.__module__)
     named = module is not None and module.__name__ not in (
         "__main__",
         *cloudpickle.list_registry_pickle_by_value(),
@@ -433,11 +441,11 @@ def _value(algorithm: Algorithm, cloudpickle: Any) -> bytes:
     if named:
         cloudpickle.register_pickle_by_value(module)
     try:
-        value: bytes = cloudpickle.dumps(algorithm.function)
+        value: bytes = cloudpickle.dumps(one.function)
         return value
     except Exception as error:
         raise ExactfedError(
-            f"error: {algorithm._where}: {algorithm.kind} cannot be sent to workers: {error}"
+            f"error: {one._where}: {one.kind} cannot be sent to workers: {error}"
         ) from error
     finally:
         if named:
@@ -445,14 +453,14 @@ def _value(algorithm: Algorithm, cloudpickle: Any) -> bytes:
 
 
 def _define(packed: bytes) -> None:
-    """Define the algorithms that :func:`_packed` packed, unless this process has the same."""
+    """Define what :func:`_packed` packed, unless this process has the same."""
     python, modules, values = pickle.loads(packed)
     try:
         for module in modules:
             importlib.import_module(module)
-        for known, patience, theory, function in values:
+        for family, known, arguments, function in values:
             with _lock:
-                have = _defined.get(known["kind"])
+                have = family._all.get(known["kind"])
                 if have is not None and have._known() == known:
                     continue
                 if python != sys.version_info[:2]:
@@ -460,9 +468,9 @@ def _define(packed: bytes) -> None:
                         f"error: a worker has Python {sys.version.split()[0]} and the caller "
                         f"{'.'.join(map(str, python))}: algorithms in Python need the same"
                     )
-                _defined.pop(known["kind"], None)
+                family._all.pop(known["kind"], None)
                 definition = {key: value for key, value in known.items() if key != "source"}
                 made = pickle.loads(function)
-                Algorithm(made, definition, known["source"], patience, theory)
+                family(made, definition, known["source"], *arguments)
     except ImportError as error:
         raise ExactfedError(f"error: a worker cannot load an algorithm: {error}") from error

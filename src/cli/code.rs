@@ -6,6 +6,7 @@
 //! there (`python/tests/test_trust.py`).
 
 use super::outcome::Failure;
+use crate::store::Store;
 use exactfed_core::algorithm::custom::CustomDefinition;
 use exactfed_runner::manifest::Source;
 use exactfed_runner::manifest::document::{Diagnostic, Rejected, Value, parse};
@@ -107,6 +108,42 @@ pub fn no_code(kind: &str) -> String {
     )
 }
 
+/// Loads from these files of Python (`--run-code`) the problems of stored experiments that have no code here. They are
+/// loaded before any plan is made, since a manifest cannot be read without its problem. As of algorithms, only those
+/// statements run that are part of a source which the results keep. Returns a line for each part of the files that was
+/// left out.
+///
+/// # Errors
+/// If the folder cannot be listed, or the first file that cannot be loaded.
+pub fn load_for_problems(store: &Store, files: &[PathBuf]) -> Result<Vec<String>, Failure> {
+    let mut sources = BTreeSet::new();
+    let listing = if files.is_empty() { Vec::new() } else { store.listing()? };
+    for (_, experiment) in listing {
+        let Ok(experiment) = experiment else { continue };
+        let source = experiment.source();
+        let Some(problem) = source.problem_without_code().filter(|own| !own.source.is_empty())
+        else {
+            continue;
+        };
+        sources.insert(problem.source.clone());
+        // A file may define the algorithms of the experiment alone.
+        sources.extend(source.algorithms.iter().map(|known| known.definition.source.clone()));
+    }
+    let sources: Vec<String> = sources.into_iter().collect();
+    if sources.is_empty() { Ok(Vec::new()) } else { load_covered(files, &sources) }
+}
+
+/// Loads from these files what the sources contain, and returns a line for each part that was left out.
+fn load_covered(files: &[PathBuf], sources: &[String]) -> Result<Vec<String>, Failure> {
+    let mut lines = Vec::new();
+    for file in files {
+        lines.extend(
+            load(file, Some(sources)).map_err(|error| unloadable("--run-code", file, &error))?,
+        );
+    }
+    Ok(lines)
+}
+
 /// Loads from these files of Python (`--run-code`) the algorithms of stored cells and of frontiers that have no
 /// code here. Of a file only those statements run that are part of the source which the results keep of such an
 /// algorithm: the hash in the ids of the cells vouches for that source. `plans` come from the results, with
@@ -135,10 +172,5 @@ pub fn load_for_cells(
         return Ok(Vec::new());
     }
     let sources: Vec<String> = sources.into_iter().collect();
-    let one = |file: &PathBuf| {
-        let left_out = load(file, Some(&sources));
-        left_out.map_err(|e| unloadable("--run-code", file, &e))
-    };
-    let lines = files.iter().map(one).collect::<Result<Vec<_>, _>>()?;
-    Ok(lines.into_iter().flatten().collect())
+    load_covered(files, &sources)
 }

@@ -1,6 +1,6 @@
 //! `report`: writes reports from results.
 
-use super::code::{load_for_cells, load_python};
+use super::code::{load_for_cells, load_for_problems, load_python};
 use super::memory;
 use super::outcome::{Code, Failure};
 use super::progress;
@@ -100,6 +100,7 @@ pub fn run(args: &Args) -> Result<Code, Failure> {
     }
     let store = Store::open_existing(&args.results)?;
     if !args.run_code.is_empty() {
+        load_for_problems(&store, &args.run_code)?.iter().for_each(|line| eprintln!("{line}"));
         let plans = stored_plans(&store, None, &mut Findings::default())?;
         load_for_cells(&plans, &args.run_code)?.iter().for_each(|line| eprintln!("{line}"));
     }

@@ -8,7 +8,7 @@ mod findings;
 
 pub use findings::Findings;
 
-use super::code::{load_for_cells, load_python, no_code};
+use super::code::{load_for_cells, load_for_problems, load_python, no_code};
 use super::interrupt::Interrupt;
 use super::outcome::{Code, Failure, print};
 use super::prepare::pool;
@@ -102,12 +102,14 @@ pub fn verify_results(
     let store = Store::open_existing(results)?;
     let pool = pool(rerun.threads)?;
     let mut findings = Findings::default();
+    // Manifests cannot be read without their problems.
+    let left_out_of_problems = load_for_problems(&store, &rerun.run_code)?;
     let mut plans = interrupt.immediately(|| stored_plans(&store, experiment, &mut findings))?;
     if !rerun.run_code.is_empty() {
         // The plans say which code is lacking; with the code they are read once more.
         let left_out = load_for_cells(&plans, &rerun.run_code)?;
         findings = Findings::default();
-        left_out.iter().for_each(|line| findings.add(line));
+        left_out_of_problems.iter().chain(&left_out).for_each(|line| findings.add(line));
         plans = interrupt.immediately(|| stored_plans(&store, experiment, &mut findings))?;
     }
     let chosen = chosen(&plans, rerun);

@@ -82,11 +82,12 @@ impl StoredExperiment {
         with_checksum(self)
     }
 
-    /// Checks that the code of each custom algorithm, which pages show, has the hash that is in the ids of its cells.
-    /// An algorithm whose code is not stored passes.
+    /// Checks that the code of each custom algorithm and problem, which pages show, has the hash that is in the ids of
+    /// its cells. One whose code is not stored passes.
     fn check_sources(&self) -> Result<(), StoredExperimentError> {
-        for known in &self.source.algorithms {
-            let Definition { kind, source, source_hash, .. } = &known.definition;
+        let algorithms = self.source.algorithms.iter().map(|known| &known.definition);
+        for definition in algorithms.chain(&self.source.problem) {
+            let Definition { kind, source, source_hash, .. } = definition;
             if !source.is_empty() && *source_hash != sha256(source.as_bytes()) {
                 return Err(StoredExperimentError::OtherSource { kind: kind.clone() });
             }

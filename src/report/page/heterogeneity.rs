@@ -1,6 +1,6 @@
 //! How much the clients of a problem differ.
 
-use crate::evidence::problems::{InstanceRow, Instances};
+use crate::evidence::problems::{InstanceRow, Instances, UnknownAtOptimum};
 use crate::report::number_text::short;
 use crate::report::text_table::{TextCell, TextTable};
 use crate::stats::ROUNDING_FLOOR;
@@ -28,8 +28,8 @@ pub struct HeterogeneitySection {
     pub unstable_proximal_terms: Option<String>,
     /// Sentences on the columns of data files.
     pub remarks: Vec<String>,
-    /// Whether θ* is left out, so that facts at θ* are not known.
-    pub without_optimum: bool,
+    /// The sentence that says why facts at θ* are not known; `None` if they are.
+    pub unknown_at_optimum: Option<&'static str>,
     /// The largest bound on the error of θ* among the instances; `None` if none is known, or all are of the size of
     /// rounding.
     pub optimum_error: Option<String>,
@@ -59,7 +59,7 @@ impl HeterogeneitySection {
             biased_participation: found.biased_participation.clone(),
             unstable_proximal_terms: found.unstable_proximal_terms.clone(),
             remarks: found.remarks.clone(),
-            without_optimum: found.without_optimum,
+            unknown_at_optimum: found.unknown_at_optimum.map(UnknownAtOptimum::sentence),
             optimum_error: optimum_error.map(short),
             iteration_errors: iteration_errors(found),
         }

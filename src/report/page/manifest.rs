@@ -4,6 +4,7 @@ use crate::evidence::Experiment;
 use crate::evidence::looks::TakenLooks;
 use crate::report::text_table::TextTable;
 use crate::stats::looks::Looks;
+use exactfed_core::definition::Definition;
 use exactfed_core::words::{quoted, shell_word};
 use exactfed_runner::manifest::Source;
 use exactfed_runner::plan::{Cell, Plan, sets_replicates};
@@ -20,13 +21,15 @@ pub struct ManifestSection {
     pub text: String,
     /// The settings that all cells have in common.
     pub settings: TextTable,
-    /// The algorithms that are defined outside of the program.
-    pub algorithms: Vec<UserAlgorithmCode>,
+    /// The problem and the algorithms that are defined outside of the program.
+    pub user_code: Vec<UserCode>,
 }
 
-/// An algorithm that is defined outside of the program.
+/// An algorithm or a problem that is defined outside of the program.
 #[derive(Serialize)]
-pub struct UserAlgorithmCode {
+pub struct UserCode {
+    /// "algorithm" or "problem".
+    pub what: &'static str,
     pub name: String,
     pub kind: String,
     pub version: String,
@@ -34,25 +37,33 @@ pub struct UserAlgorithmCode {
     pub source: String,
 }
 
+impl UserCode {
+    /// What a page shows of a definition.
+    fn new(what: &'static str, definition: &Definition) -> Self {
+        Self {
+            what,
+            name: definition.name.clone(),
+            kind: definition.kind.clone(),
+            version: definition.version.clone(),
+            source: definition.source.clone(),
+        }
+    }
+}
+
 impl ManifestSection {
     /// The section on the manifest of an experiment.
     pub fn new(experiment: &Experiment<'_>) -> Self {
         let plan = experiment.plan;
         let source = &plan.source;
-        let user_algorithms = source.algorithms.iter().map(|known| &known.definition);
+        let of_algorithms =
+            source.algorithms.iter().map(|known| UserCode::new("algorithm", &known.definition));
+        let of_problem = source.problem.iter().map(|own| UserCode::new("problem", own));
         Self {
             file: source.name.clone(),
             command: command(&plan.experiment, source, experiment.looks.as_ref()),
             text: source.text.clone(),
             settings: shared_settings(plan),
-            algorithms: user_algorithms
-                .map(|definition| UserAlgorithmCode {
-                    name: definition.name.clone(),
-                    kind: definition.kind.clone(),
-                    version: definition.version.clone(),
-                    source: definition.source.clone(),
-                })
-                .collect(),
+            user_code: of_problem.chain(of_algorithms).collect(),
         }
     }
 }

@@ -2,6 +2,7 @@
 
 use crate::cells::CellResult;
 use crate::predictions::Theory;
+use crate::predictions::problems::UnknownAtOptimum;
 use exactfed_core::algorithm::{Average, Spec};
 use exactfed_core::problem::Facts;
 use exactfed_core::sources::{Condition, StatedAlgorithm, Statement};
@@ -111,7 +112,9 @@ fn answers(
     let run = run_conditions(&identity.algorithm, identity.oracle == Oracle::Exact, compared);
     let prepared = theory.prepared(&cell.cell.id).ok_or("its instance is not known");
     let known = prepared.and_then(|prepared| match &prepared.scenarios[..] {
-        [scenario] if !scenario.instance.knows_optimum() => Err("θ* was not searched for"),
+        [scenario] if !scenario.instance.knows_facts_at_optimum() => {
+            Err(UnknownAtOptimum::new(cell.cell, &*scenario.instance).reason())
+        }
         [scenario] => Ok((&*scenario.instance as &dyn Facts, theory.constants(prepared))),
         _ => Err("each run has an instance of its own"),
     });

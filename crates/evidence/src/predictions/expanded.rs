@@ -142,7 +142,7 @@ impl Theory<'_> {
             return known.clone();
         }
         // C is the covariance of one draw: along a trajectory draws are correlated, too.
-        if !facts.independent() {
+        if !facts.independent() || !facts.knows_facts_at_optimum() {
             return None;
         }
         self.refused.permit(prepared, Computation::Expansion, || Expansion::effort(facts))?;

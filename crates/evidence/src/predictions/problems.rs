@@ -37,8 +37,8 @@ pub struct Instances {
     pub biased_participation: Option<String>,
     /// A sentence that the proximal term of some cells alone makes their local steps diverge, if it does.
     pub unstable_proximal_terms: Option<String>,
-    /// Whether θ* of some instance was not searched for, because the manifest leaves it out.
-    pub without_optimum: bool,
+    /// Why nothing is known at θ* of some instance; `None` if all is known.
+    pub unknown_at_optimum: Option<UnknownAtOptimum>,
     /// What a reader should know of the columns of data files, a sentence each.
     pub remarks: Vec<String>,
     /// How many measures and drifts are not computed because they would take too long, and the largest cost of one by
@@ -61,6 +61,54 @@ impl Instances {
         Some(format!(
             "{count} {entries} of the table on heterogeneity, the largest of which would take {cost}."
         ))
+    }
+}
+
+/// Why nothing is known at θ* of an instance: neither measures of heterogeneity nor drifts, nor what theory predicts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum UnknownAtOptimum {
+    /// The manifest leaves θ* out.
+    LeftOut,
+    /// Nobody knows θ*: the problem is one of a user's that does not state it.
+    Optimum,
+    /// The problem states θ*, and its fields are not affine.
+    Fields,
+}
+
+impl UnknownAtOptimum {
+    /// Why nothing is known at θ* of the instance of a cell, of which this is so.
+    pub fn new(cell: &Cell, facts: &dyn Facts) -> Self {
+        if facts.knows_optimum() {
+            Self::Fields
+        } else if cell.identity.problem.has_optimum() {
+            Self::LeftOut
+        } else {
+            Self::Optimum
+        }
+    }
+
+    /// Why conditions that are about θ* cannot be checked, in a few words.
+    pub fn reason(self) -> &'static str {
+        match self {
+            Self::LeftOut => "θ* was not searched for",
+            Self::Optimum => "θ* is not known",
+            Self::Fields => "nothing but θ* is known of the fields",
+        }
+    }
+
+    /// The sentence of a page on it.
+    pub fn sentence(self) -> &'static str {
+        match self {
+            Self::LeftOut => {
+                "θ* was not searched for (record.optimum = false), so that what is computed at θ* is not known."
+            }
+            Self::Optimum => {
+                "θ* is not known of this problem: neither distances from it nor what is computed at it are on this page."
+            }
+            Self::Fields => {
+                "The problem states θ*, and no more is known of its fields there, so that theory predicts nothing."
+            }
+        }
     }
 }
 
@@ -115,7 +163,7 @@ pub fn instances(
     let mut found = Vec::new();
     let mut room = MOST_DRIFTS;
     let mut further_drifts = 0;
-    let mut without_optimum = false;
+    let mut unknown_at_optimum = None;
     let mut budget = CostBudget::default();
     let facts = groups.iter().flat_map(|cells| {
         let first = by_id.get(cells[0].id.as_str());
@@ -129,9 +177,9 @@ pub fn instances(
     for cells in &groups {
         let Some(first) = by_id.get(cells[0].id.as_str()) else { continue };
         let facts: &dyn Facts = &*first.scenarios[0].instance;
-        if !facts.knows_optimum() {
+        if !facts.knows_facts_at_optimum() {
             // All measures and drifts are at θ*.
-            without_optimum = true;
+            unknown_at_optimum = Some(UnknownAtOptimum::new(cells[0], facts));
             found.push((first, Vec::new(), false));
             continue;
         }
@@ -161,7 +209,7 @@ pub fn instances(
         further_drifts,
         biased_participation,
         unstable_proximal_terms: unstable_proximal_terms_of_plan(plan),
-        without_optimum,
+        unknown_at_optimum,
         remarks,
         not_computed,
     })

@@ -25,6 +25,9 @@ impl Theory<'_> {
         if let Some(known) = self.constants.borrow().get(&key) {
             return known.clone();
         }
+        if !facts.knows_facts_at_optimum() {
+            return None;
+        }
         self.refused.permit(prepared, Computation::Constants, || Constants::effort(facts))?;
         let found = Constants::new(facts).map(Rc::new);
         self.constants.borrow_mut().insert(key, found.clone());

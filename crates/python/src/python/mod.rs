@@ -23,6 +23,9 @@ mod participants;
 // As of algorithms.
 #[allow(unsafe_code)]
 mod plan;
+// Compiled functions of users are called by their addresses.
+#[allow(unsafe_code)]
+mod problem;
 mod results;
 mod run;
 mod tables;
@@ -58,6 +61,7 @@ pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<results::NativeResults>()?;
     module.add_class::<arrow::NativeFrame>()?;
     module.add_function(wrap_pyfunction!(algorithm::register_algorithm, module)?)?;
+    module.add_function(wrap_pyfunction!(problem::register_problem, module)?)?;
     exactfed::registered::set_loader(code::load_code);
     module.add_class::<clients::PythonClients>()?;
     module.add_class::<clients::PythonVariates>()?;

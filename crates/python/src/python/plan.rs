@@ -10,6 +10,7 @@ use exactfed::evidence::tuned;
 use exactfed::federated::{Conditions, StatedPrice};
 use exactfed::manifest::Source;
 use exactfed::plan::Plan;
+use exactfed::problem::Spec;
 use exactfed::runner::stream_names;
 use exactfed::store::Store;
 use exactfed::store::export::{WorkColumn, cells_frame};
@@ -81,6 +82,13 @@ impl NativePlan {
     fn algorithms(&self) -> Vec<String> {
         let known = self.plan.source.algorithms.iter();
         known.map(|known| known.definition.kind.clone()).collect()
+    }
+
+    /// The kind of the problem if it is defined outside of exactfed, whose code executors send to their workers.
+    #[getter]
+    fn own_problem(&self) -> Option<&str> {
+        let problem = self.plan.manifest.problem();
+        matches!(problem, Spec::Custom(_)).then(|| problem.kind())
     }
 
     /// The same plan with the cells of all stages, as far as the results in the folder `out` decide which follow.

@@ -370,7 +370,8 @@ pub struct Record {
     /// closed form it is found by Newton's method, which may take minutes in thousands of unknowns:
     /// `false` saves this time where losses and accuracies are enough. Then nothing that needs θ* may
     /// be asked for. Figures and rankings that name no quantity are of the first loss among
-    /// `metrics`, or else of the first metric, in place of `sq-error`.
+    /// `metrics`, or else of the first metric, in place of `sq-error`. It is always `false` on a problem of your own whose
+    /// θ* is not known.
     #[serde(skip_serializing_if = "is_true")]
     #[schemars(example = false, extend("default" = true))]
     pub optimum: bool,

@@ -2,6 +2,7 @@
 
 use crate::data::TableReader;
 use exactfed_core::algorithm::custom::CustomDefinition;
+use exactfed_core::definition::Definition;
 use exactfed_core::problem::arrays::FileSize;
 use exactfed_core::registry::Registry;
 use serde::{Deserialize, Serialize};
@@ -45,6 +46,9 @@ pub struct Source {
     /// the cells were planned.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub algorithms: Vec<CustomDefinition>,
+    /// The definition of the problem if it is defined outside of this program, as it was when the cells were planned.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub problem: Option<Definition>,
     /// What manifests may name beside the built-in algorithms and problems.
     #[serde(skip)]
     pub registry: Registry,
@@ -56,5 +60,14 @@ impl Source {
     /// loaded.
     pub fn is_stored(&self) -> bool {
         self.copies.is_some()
+    }
+
+    /// The definition of the problem that results were computed with, if its code is not registered, or other code is:
+    /// results of a problem are read by the program that defines it. `None` for the manifest of a user.
+    pub fn problem_without_code(&self) -> Option<&Definition> {
+        let stored = self.problem.as_ref()?;
+        let registered = self.registry.problems.get(&stored.kind);
+        let is_same = registered.is_some_and(|problem| problem.definition == *stored);
+        if is_same { None } else { Some(stored) }
     }
 }

@@ -227,7 +227,7 @@ impl CellMaker<'_> {
         let clients = matches!(spec.cohort(), Some(Fraction(_)))
             .then(|| *clients.entry(reads.problem).or_insert_with(|| self.hashes.clients(problem)))
             .flatten();
-        let has_epochs = spec.local_epochs().is_some() && problem.spec.on_records().is_some();
+        let has_epochs = spec.local_epochs().is_some() && problem.spec.has_epochs();
         let instance = has_epochs
             .then(|| {
                 let known = instances.entry(reads.problem);

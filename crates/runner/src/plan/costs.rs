@@ -6,10 +6,18 @@ use super::cell::Cell;
 use super::places::Checker;
 use super::settings::short;
 use crate::manifest::{AtCost, Manifest, Metric, Quantity};
+use exactfed_core::problem;
 use exactfed_core::words::count;
 
-/// The end of a message: that something needs θ*, which the manifest leaves out.
-pub const NEEDS_OPTIMUM: &str = "needs θ*, which `record.optimum = false` leaves out";
+/// The end of a message: that something needs θ*, which a manifest with this problem leaves out, or which is not known of
+/// the problem.
+pub fn needs_optimum(problem: &problem::Spec) -> String {
+    if problem.has_optimum() {
+        "needs θ*, which `record.optimum = false` leaves out".to_owned()
+    } else {
+        format!("needs θ*, which is not known of `{}`", problem.kind())
+    }
+}
 
 /// Why figures and claims cannot be about a quantity, and what to write so that it is recorded; `None` if it is
 /// recorded, as costs in other units than seconds always are. `None` also for `sq-error-limit`, which is recorded
@@ -17,7 +25,7 @@ pub const NEEDS_OPTIMUM: &str = "needs θ*, which `record.optimum = false` leave
 pub fn unrecorded(manifest: &Manifest, quantity: Quantity) -> Option<String> {
     let name = quantity.name();
     if quantity.needs_optimum() && !manifest.record.optimum {
-        return Some(format!("`{name}` {NEEDS_OPTIMUM}"));
+        return Some(format!("`{name}` {}", needs_optimum(manifest.problem())));
     }
     match (quantity.metric(), quantity.average()) {
         (Some(Metric::SqErrorLimit), _) => None,
@@ -64,7 +72,7 @@ impl Checker<'_> {
 
     /// Notes that `what`, which a key asks for, needs θ*, if the manifest leaves θ* out.
     pub fn needs_optimum(&mut self, key: &str, what: &str) {
-        let message = format!("{what} {NEEDS_OPTIMUM}");
+        let message = format!("{what} {}", needs_optimum(self.manifest.problem()));
         self.require(self.manifest.record.optimum, key, message);
     }
 

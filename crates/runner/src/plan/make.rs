@@ -15,6 +15,7 @@ use crate::manifest::entries::TreeError;
 use crate::manifest::read::read;
 use crate::manifest::schema::ManifestSchema;
 use crate::manifest::{Diagnostic, Node, Rejected, Source};
+use exactfed_core::definition::Definition;
 
 impl Plan {
     /// Reads a manifest and makes its cells. `experiment` is the name by which results are stored, and `kinds` are the
@@ -29,6 +30,9 @@ impl Plan {
         kinds: &'static EvidenceKinds,
     ) -> Result<Self, Rejected> {
         let mut root = parse(&source)?;
+        if let Some(problem) = source.problem_without_code() {
+            return Err(Rejected::new(&source, vec![problem_without_code(&root, problem)]));
+        }
         let schema = ManifestSchema::new(kinds.schema(), &source);
         let tuning = candidates::put_tuned_candidates(&mut root, &schema)
             .map_err(|found| Rejected::new(&source, found))?;
@@ -36,6 +40,8 @@ impl Plan {
         let reject =
             |found| Rejected::new(&source, with_hints_for_overrides(&root, &source, found));
         let (mut manifest, axes) = read(&root, &schema, tuning.is_some()).map_err(reject)?;
+        // Where θ* is not known, the manifest is read as one that leaves it out.
+        manifest.record.optimum &= manifest.problem().has_optimum();
         let figure_tree = std::mem::take(&mut manifest.figure);
         let claim_tree = std::mem::take(&mut manifest.claim);
         let compared_by = manifest.record.default_quantity();
@@ -76,6 +82,7 @@ impl Plan {
                 files: hashes.known,
                 sizes: hashes.sizes,
                 algorithms: manifest.definitions.clone(),
+                problem: manifest.problem().definition().cloned(),
                 ..source
             },
             manifest,
@@ -91,6 +98,21 @@ impl Plan {
         plan.begin_race();
         Ok(plan)
     }
+}
+
+/// The diagnostic that the code of the problem of results is not at hand.
+fn problem_without_code(root: &Node, problem: &Definition) -> Diagnostic {
+    let kind = &problem.kind;
+    let path = format!("problem.{kind}");
+    let how = if problem.source.is_empty() {
+        "read the results with the program that defines it"
+    } else {
+        "name a file that defines it with --run-code, or read the results in Python where it is defined (results run no code)"
+    };
+    let message = format!(
+        "`{kind}`: the code of this problem is not at hand, or has changed since the experiment was stored: {how}"
+    );
+    Diagnostic::new(place_of(root, &path, &Choice::new()), &path, message)
 }
 
 /// The ids of figures in the order of a manifest's text. `figures` has the id of each and the path of its table.

@@ -36,7 +36,7 @@ mod validate;
 pub use crate::hex::CellId;
 pub use canonical::CanonicalSettings;
 pub use cell::{Cell, SharedByCells};
-pub use costs::{NEEDS_OPTIMUM, unrecorded};
+pub use costs::{needs_optimum, unrecorded};
 pub use figures::figure_ids;
 pub use frontier::FRONTIER_FIGURES;
 pub use identity::{FRESH, Identity, NUMERICS, RunKeys};
@@ -49,5 +49,7 @@ pub use settings::{Setting, Settings, Shapes, leaves, short};
 pub use tuning::{Candidate, CandidateRuns, Decision, FirstRuns, Tuning, TuningEdge, TuningGroup};
 pub use types::Plan;
 
+#[cfg(test)]
+mod custom_problem_tests;
 #[cfg(test)]
 mod tests;

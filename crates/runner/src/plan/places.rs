@@ -49,9 +49,13 @@ pub fn diagnostic_under(
     Diagnostic::new(place_of(root, path, choice), path, message)
 }
 
-/// The diagnostic of a fault that a problem or an algorithm found in its table, which is at this path.
+/// The diagnostic of a fault that a problem or an algorithm found in its table, which is at this path. A fault of the
+/// whole table begins with the table's name.
 pub fn diagnostic_of(root: &Node, path: &str, choice: &Choice, fault: &Fault) -> Diagnostic {
     let Fault { key, message } = fault;
+    if key.is_empty() {
+        return diagnostic_under(root, path, choice, format!("`{}`: {message}", short(path)));
+    }
     let space = if message.starts_with(':') { "" } else { " " };
     diagnostic_under(root, &format!("{path}.{key}"), choice, format!("`{key}`{space}{message}"))
 }

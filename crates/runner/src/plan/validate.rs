@@ -1,7 +1,7 @@
 //! What is wrong with the settings of a manifest, apart from its figures and claims.
 
 use super::budget::rounds_of_budget;
-use super::costs::{NEEDS_OPTIMUM, unrecorded};
+use super::costs::{needs_optimum, unrecorded};
 use super::places::{Checker, diagnostic_of, diagnostic_under};
 use super::settings::{SpecParts, short};
 use crate::manifest::axis::Choice;
@@ -129,9 +129,15 @@ impl Checker<'_> {
         let is_comparable = !record.default_quantity().needs_optimum();
         let usual =
             if manifest.problem().record_metrics().loss { "train-loss" } else { "sq-gradient" };
-        let message = format!(
-            "`optimum = false` leaves nothing by which runs can be drawn or ranked: write metrics = [\"{usual}\"] in [record]"
-        );
+        let reason = if manifest.problem().has_optimum() {
+            "`optimum = false` leaves nothing by which runs can be drawn or ranked".to_owned()
+        } else {
+            let kind = manifest.problem().kind();
+            format!(
+                "θ* of `{kind}` is not known, and nothing is recorded by which runs can be drawn or ranked"
+            )
+        };
+        let message = format!("{reason}: write metrics = [\"{usual}\"] in [record]");
         let has_runs = !manifest.algorithm.is_empty();
         self.require(is_comparable || !has_runs, "record.optimum", message);
     }
@@ -228,7 +234,8 @@ pub fn check_cell(root: &Node, manifest: &Manifest, point: &CheckedPoint<'_>) ->
         ("budget", check_until(manifest, point).into_iter().collect()),
         ("record", too_many_points(&manifest.record, point).into_iter().collect()),
         ("record", metrics_without_records(&manifest.record, point)),
-        ("start", check_start(point.start, &manifest.record).into_iter().collect()),
+        ("record", unknown_optimum(&manifest.record, point).into_iter().collect()),
+        ("start", check_start(&manifest.record, point).into_iter().collect()),
     ];
     for (base, faults) in parts {
         found.extend(faults.iter().map(|fault| diagnostic_of(root, base, choice, fault)));
@@ -245,7 +252,7 @@ fn fault_for_clients(point: &CheckedPoint<'_>) -> Option<Fault> {
     let problem = point.problem;
     let algorithm = point.algorithm;
     let sound = problem.faults.is_empty() && algorithm.faults.is_empty();
-    if sound && algorithm.spec.local_epochs().is_some() && problem.spec.on_records().is_none() {
+    if sound && algorithm.spec.local_epochs().is_some() && !problem.spec.has_epochs() {
         let kind = problem.spec.kind();
         let message = format!(
             "counts passes over the records of a client, and `{kind}` is not a problem of records: write `local-steps`"
@@ -276,7 +283,11 @@ fn metrics_without_records(record: &Record, point: &CheckedPoint<'_>) -> Vec<Fau
             _ => continue,
         };
         let name = metric.name();
-        let message = if !has.loss {
+        let is_of_clients = records == RecordsOf::Clients;
+        let is_custom = point.problem.spec.definition().is_some();
+        let message = if is_custom && (!has.loss || needs_classes || !is_of_clients) {
+            format!("has `{name}`, which `{kind}` does not state")
+        } else if !has.loss {
             format!("has `{name}`, but `{kind}` is not a problem of records")
         } else if needs_classes && !has.accuracy {
             format!("has `{name}`, but `{kind}` has no classes: its labels are numbers")
@@ -292,6 +303,14 @@ fn metrics_without_records(record: &Record, point: &CheckedPoint<'_>) -> Vec<Fau
         faults.push(Fault::new("metrics", message));
     }
     faults
+}
+
+/// The fault that θ* is not known of the problem at this point, and the manifest does not leave it out, since it is known
+/// at the first point of the grid.
+fn unknown_optimum(record: &Record, point: &CheckedPoint<'_>) -> Option<Fault> {
+    let message = "must be false: θ* is not known of all problems of the grid";
+    let is_unknown = record.optimum && !point.problem.spec.has_optimum();
+    is_unknown.then(|| Fault::new("optimum", message))
 }
 
 /// The fault that `every` would record too many rounds of a run, if so. `points` are checked for the whole manifest.
@@ -399,14 +418,15 @@ fn check_until(manifest: &Manifest, point: &CheckedPoint<'_>) -> Option<Fault> {
 
 /// What is wrong with the start of runs by itself, or that it needs θ* where this is left out. Whether a point has d
 /// numbers is checked once the instance is built, which tells d.
-fn check_start(start: &Start, record: &Record) -> Option<Fault> {
+fn check_start(record: &Record, point: &CheckedPoint<'_>) -> Option<Fault> {
+    let start = point.start;
     let around_optimum = match start {
         Start::Offset(_) => Some("offset"),
         Start::Limit(_) => Some("limit"),
         Start::Point(_) | Start::Zero(_) => None,
     };
     if let Some(key) = around_optimum.filter(|_| !record.optimum) {
-        return Some(Fault::new(key, NEEDS_OPTIMUM));
+        return Some(Fault::new(key, needs_optimum(&point.problem.spec)));
     }
     match start {
         Start::Offset(offset) => fault_if_infinite("offset", *offset),

@@ -79,6 +79,9 @@ pub fn independent_moments<'a>(
     facts: &'a dyn Facts,
     components: &'a [Component],
 ) -> Result<ExactMoments<'a>, NoMoments> {
+    if !facts.knows_facts_at_optimum() {
+        closes(facts)?;
+    }
     ExactMoments::new(facts, components).map_err(|error| match error {
         MomentsError::PartOfPass
         | MomentsError::Program(

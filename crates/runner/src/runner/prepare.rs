@@ -303,9 +303,10 @@ pub(super) fn prepare_at_most<'a>(
     all_or_wrong(prepared)
 }
 
-/// A fault of a problem, with the path of the setting in the manifest.
+/// A fault of a problem, with the path of the setting in the manifest, or that of the problem's table.
 pub(super) fn fault_of_problem(cell: &Cell, fault: &Fault) -> Fault {
-    let path = format!("problem.{}.{}", cell.identity.problem.kind(), fault.key);
+    let table = format!("problem.{}", cell.identity.problem.kind());
+    let path = if fault.key.is_empty() { table } else { format!("{table}.{}", fault.key) };
     Fault::new(path, &*fault.message)
 }
 

@@ -18,7 +18,7 @@ use exactfed_core::words::count;
 use exactfed_runner::files::{Error, error};
 use exactfed_runner::manifest::Prediction;
 use exactfed_runner::manifest::claim::Selection;
-use exactfed_runner::plan::{Cell, NEEDS_OPTIMUM, Plan, selected};
+use exactfed_runner::plan::{Cell, Plan, needs_optimum, selected};
 use exactfed_runner::runner::predict::{self, AveragedOver};
 use exactfed_runner::runner::{KnownOptima, Prepared};
 use kinds::ValueSource;
@@ -155,7 +155,8 @@ pub fn cell_theory<'a>(
     instance: usize,
 ) -> Result<CellTheory<'a>, Error> {
     if !plan.manifest.record.optimum {
-        let message = format!("what theory knows of a cell {NEEDS_OPTIMUM}");
+        let why = needs_optimum(plan.manifest.problem());
+        let message = format!("what theory knows of a cell {why}");
         return Err(error(Path::new(&plan.source.name), message));
     }
     let prepared = build_knowing(plan, known, &[cell])?.remove(0);
@@ -164,6 +165,13 @@ pub fn cell_theory<'a>(
         let message = format!("the cell has {there}; none has the number {instance}, from 0");
         return Err(error(Path::new(&plan.source.name), message));
     };
+    if !scenario.instance.knows_facts_at_optimum() {
+        let kind = cell.identity.problem.kind();
+        let message = format!(
+            "there is no theory of `{kind}`: its fields are not affine, and nothing but θ* is known of them"
+        );
+        return Err(error(Path::new(&plan.source.name), message));
+    }
     let alone = [Prepared { scenarios: vec![scenario.clone()], ..prepared }];
     let known = KnownCell::new(&alone);
     let rounds = alone[0].recorded.to_vec();

@@ -70,12 +70,12 @@ struct PythonFunctions {
 impl PythonFunctions {
     /// Calls a function of the instance and copies what it returned, which must have this shape, to `out`. The text of
     /// an error is the traceback, or says what was returned instead.
-    fn call(
+    fn call<'py>(
         &self,
-        py: Python<'_>,
+        py: Python<'py>,
         name: &str,
         function: &Py<PyAny>,
-        arguments: &[Bound<'_, PyAny>],
+        arguments: &[Bound<'py, PyAny>],
         shape: &[usize],
         out: &mut [f64],
     ) -> Result<(), FunctionError> {

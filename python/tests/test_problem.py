@@ -94,11 +94,11 @@ def test_logistic_regression_has_the_trajectory_of_the_built_in_one(own, tmp_pat
     assert apart < 1e-12
 
 
-def test_without_an_optimum_losses_are_compared(own):
+def test_without_an_optimum_losses_are_compared(own, tmp_path):
     frame = own.frame()
     assert "sq_error" not in frame.columns or frame["sq_error"].is_null().all()
     assert frame["train_loss"].is_finite().all()
-    page = own.report(formats=["md"]).with_suffix(".md").read_text("utf-8")
+    page = own.report(tmp_path, formats=["md"]).with_suffix(".md").read_text("utf-8")
     assert "θ\\* is not known of this problem" in page
     assert "def value(self, theta, k):" in page and "The problem" in page
 
@@ -174,8 +174,8 @@ def test_an_affine_field_has_the_exact_theory_of_its_atoms():
             assert np.abs(a - b).max() <= 1e-12 * np.abs(b).max(), (label, name)
 
 
-def test_frontiers_take_an_affine_field(tmp_path):
-    text = f"""
+def test_frontiers_take_an_affine_field():
+    text = """
 title = "t"
 seed = 1
 [problem.own-affine]
@@ -183,7 +183,7 @@ seed = 1
 id = "f"
 algorithms = ["fedavg"]
 targets = [0.5]
-clients = [{CLIENTS}]
+step-size = { from = 1e-2, to = 1.0, points = 5 }
 """
     ef.plan(text).check()
     with pytest.raises(ef.ManifestError, match="`own-logistic` is not linear"):
@@ -316,7 +316,7 @@ def test_a_stated_optimum_is_measured_from_and_checked(tmp_path):
     apart = [((np.array(list(row)) - theta) ** 2).sum() for row in frame["theta"]]
     assert np.allclose(frame["sq_error"], apart, rtol=1e-12)
     assert (frame["suboptimality"] > 0).all()
-    page = results.report(formats=["md"]).with_suffix(".md").read_text("utf-8")
+    page = results.report(tmp_path / "pages", formats=["md"]).with_suffix(".md").read_text("utf-8")
     assert "no more is known of its fields there, so that theory predicts nothing" in page
     with pytest.raises(ef.ExactfedError, match="there is no theory of `stated`"):
         ef.exact(with_optimum("stated", lambda self: theta), label="FedAvg")
@@ -426,7 +426,9 @@ def test_definitions_are_checked():
     with pytest.raises(ef.ProblemError, match="is for a class"):
         ef.problem("f", kind="function")(lambda rng: None)
     with pytest.raises(ef.ProblemError, match="built in"):
-        ef.problem("Quadratic", kind="quadratic")(type("A", (), {"__init__": lambda self: None}))
+        ef.problem("Quadratic", kind="quadratic", source="x")(
+            type("A", (), {"__init__": lambda self: None})
+        )
 
 
 @pytest.mark.parametrize("name", ["phase-retrieval", "two-layer-network", "q-learning", "sarsa"])

@@ -8,7 +8,8 @@ use source::{SOURCES, Source, modules};
 use std::{collections::BTreeSet, fs};
 
 /// A module may import from its own layer's members listed here and below.
-const LAYERS: &str = "rng sources words flattened definition < client_sampling < round_program < kernel < linalg < problem \
+const LAYERS: &str = "rng sources words flattened < compression < definition < client_sampling < round_program < kernel < linalg \
+    < problem \
     < federated < algorithm theory < moments < registry < files panics < hex < data < quantity < manifest \
     < registered < plan < trace < runner < errata < stats < results < cells < predictions < scene < ranking \
     < standings < frontier < kinds < figures < claims < needs < looks < bound_rows tuning unplanned < study \

@@ -1,6 +1,7 @@
 //! Kinds of problems and algorithms that are defined outside of this crate: their names and keys,
 //! from which a reader of manifests makes the schema of their tables.
 
+use crate::compression::Compressor;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use thiserror::Error;
@@ -31,6 +32,10 @@ pub enum KeyType {
     Number,
     /// Texts.
     Text,
+    /// Texts of compressors, such as `rand-k:3` ([`Compressor`]).
+    Compressor,
+    /// Texts of unbiased compressors.
+    UnbiasedCompressor,
 }
 
 /// A key that a custom kind adds to its table in a manifest.
@@ -135,8 +140,21 @@ macro_rules! values_of_settings {
 }
 values_of_settings!(bool: Flag, u64: Whole, f64: Number, &str: Text);
 
+impl KeyType {
+    /// Whether keys of this type take a value.
+    pub fn takes(self, value: &SettingValue) -> bool {
+        match (self, value) {
+            (Self::Compressor, SettingValue::Text(text)) => text.parse::<Compressor>().is_ok(),
+            (Self::UnbiasedCompressor, SettingValue::Text(text)) => {
+                Compressor::unbiased_from_str(text).is_ok()
+            }
+            _ => value.key_type() == self,
+        }
+    }
+}
+
 impl SettingValue {
-    /// The type of the keys that take this value.
+    /// The type of the keys that take any value of this kind.
     pub fn key_type(&self) -> KeyType {
         match self {
             Self::Flag(_) => KeyType::Flag,
@@ -168,6 +186,13 @@ impl Definition {
         let name = name.to_owned();
         let of = default.key_type();
         self.keys.push(DefinedKey { name, of, default: Some(default) });
+        self
+    }
+
+    /// Adds a key of compressors with this default, which manifests need not write. The code gets the value as a text.
+    pub fn compressor_key(mut self, name: &str, default: Compressor) -> Self {
+        let default = Some(SettingValue::Text(default.to_string()));
+        self.keys.push(DefinedKey { name: name.to_owned(), of: KeyType::Compressor, default });
         self
     }
 
@@ -231,7 +256,7 @@ fn check_key(key: &DefinedKey, earlier: &[DefinedKey]) -> Result<(), KeyError> {
     }
     if let Some(value) = default {
         let is_finite = !matches!(value, SettingValue::Number(x) if !x.is_finite());
-        if value.key_type() != *of || !is_finite {
+        if !of.takes(value) || !is_finite {
             return Err(KeyError::DefaultType(name.clone()));
         }
     }
@@ -268,6 +293,14 @@ impl KeyValues {
             SettingValue::Number(value) => Some(*value),
             SettingValue::Whole(value) => Some(*value as f64),
             SettingValue::Flag(_) | SettingValue::Text(_) => None,
+        }
+    }
+
+    /// The value of a key of compressors; `None` if the key has another type or does not exist.
+    pub fn compressor(&self, name: &str) -> Option<Compressor> {
+        match self.get(name)? {
+            SettingValue::Text(text) => text.parse().ok(),
+            _ => None,
         }
     }
 
@@ -333,6 +366,18 @@ mod tests {
         }
     }
 
+    #[test]
+    fn keys_of_compressors_take_texts_of_compressors() {
+        let top_k: Compressor = "top-k:2".parse().unwrap();
+        let mut own = sound().compressor_key("compressor", top_k);
+        assert_eq!(own.check(&[]), Ok(()));
+        let values = KeyValues::default().with_defaults(&own.keys);
+        assert_eq!(values.compressor("compressor"), Some(top_k));
+        own.keys[0].default = Some("top-k".into());
+        let error = own.check(&[]).unwrap_err().to_string();
+        assert!(error.contains("the default of \"compressor\" is not of its type"), "{error}");
+    }
+
     /// Results store definitions as text. One that is read again equals the one that was registered, down to the types
     /// of its defaults.
     #[test]
@@ -341,6 +386,7 @@ mod tests {
             .key("whole", 3_u64)
             .key("number", 1.0)
             .key("text", "a")
+            .compressor_key("compressor", "qsgd:4:max".parse().unwrap())
             .required_key("flag", KeyType::Flag);
         let text = toml::to_string(&own).unwrap();
         assert_eq!(toml::from_str::<Definition>(&text).unwrap(), own, "{text}");

@@ -11,8 +11,8 @@
 //! (Scaffold; SCAFFLSA), alone, averaged, or extrapolated over γ.
 //!
 //! Each of these modules imports only from modules that are named before it: [`rng`], [`linalg`], [`sources`],
-//! [`words`], [`flattened`], [`definition`]; [`client_sampling`]; [`kernel`]; [`problem`], [`round_program`];
-//! [`federated`], the engine; [`algorithm`] and, apart from [`algorithm`] and from the engine, [`theory`]; [`moments`],
+//! [`words`], [`flattened`]; [`compression`]; [`definition`]; [`client_sampling`]; [`kernel`]; [`problem`],
+//! [`round_program`]; [`federated`], the engine; [`algorithm`] and, apart from [`algorithm`] and from the engine, [`theory`]; [`moments`],
 //! which puts them together.
 
 #![deny(unsafe_code)]
@@ -20,6 +20,7 @@
 
 pub mod algorithm;
 pub mod client_sampling;
+pub mod compression;
 pub mod definition;
 pub mod federated;
 pub mod flattened;

@@ -31,6 +31,10 @@ pub enum Purpose {
     Server = 3,
     /// Draws during a run of an algorithm that is defined outside of this crate.
     Algorithm = 4,
+    /// The compression of a client's messages during a run.
+    ClientCompression = 5,
+    /// The compression of the server's messages during a run.
+    ServerCompression = 6,
 }
 
 /// How many draws a stream makes in advance at a time: the 32 words of 64 bits that ChaCha8 computes together.

@@ -10,6 +10,7 @@
 mod correction;
 mod cost;
 mod draw;
+mod messages;
 mod pool;
 mod progress;
 mod round_clients;
@@ -25,6 +26,7 @@ use crate::rng::{Purpose, Stream};
 pub use correction::ControlVariates;
 pub use cost::Cost;
 pub use draw::{Draw, DrawError};
+pub use messages::ErrorFeedback;
 use pool::{AnyPool, LocalRound, Pool, advance_in_parallel};
 use progress::ProgressWeights;
 pub use round_clients::{LocalWork, RoundClients};

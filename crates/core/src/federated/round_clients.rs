@@ -2,12 +2,14 @@
 //! what happens in a round, and the engine runs the local steps and makes the draws.
 
 use super::draw::{Draw, DrawError, RunIdentity};
+use super::messages::CompressionStreams;
 use super::pool::{AnyPool, LocalRound, Pool, average};
 use super::sampling::ClientSampler;
 use super::terms::StatedPrice;
 use super::work::RoundWork;
 use super::{Conditions, ControlVariates, Cost};
 use crate::client_sampling::ParticipationScheme;
+use crate::compression::Compressor;
 use crate::kernel::{LocalSteps, Members, Proximal, axpy};
 use crate::problem::Problem;
 use crate::rng::{Purpose, Stream};
@@ -61,10 +63,17 @@ pub struct RoundClients<'p> {
     server: Stream,
     /// The stream for draws of the algorithm itself.
     own: Stream,
+    /// The streams from which messages are compressed.
+    compression: CompressionStreams,
     /// What a round costs beyond its oracle calls, unless [`RoundClients::charge`] says otherwise.
     price: StatedPrice,
     /// Whether communication in this round was counted by [`RoundClients::charge`].
     charged: bool,
+    /// The compressed messages of this round so far.
+    messages: u64,
+    /// The bits of the run so far that `cost` does not contain in its bytes: those of compressed messages, and those
+    /// that were charged as bits.
+    bits: u64,
     cost: Cost,
     /// What the draws of these clients are recognised by.
     identity: Arc<RunIdentity>,
@@ -87,8 +96,11 @@ impl<'p> RoundClients<'p> {
             zero: vec![0.0; dim],
             server: Stream::new(from.seed, Purpose::Server, from.copy, from.replicate, 0),
             own: Stream::new(from.seed, Purpose::Algorithm, from.copy, from.replicate, 0),
+            compression: CompressionStreams::new(from, n),
             price,
             charged: false,
+            messages: 0,
+            bits: 0,
             cost: Cost::default(),
             identity: Arc::new(RunIdentity),
         }
@@ -384,13 +396,53 @@ impl<'p> RoundClients<'p> {
         variates.learn(&self.members, before, ends, lengths);
     }
 
+    /// Compresses the row of each member, and writes what the server receives to its row of `sent`; the rows of other
+    /// clients become 0 there. Both have N rows of d. Each message is counted as a vector with the bits of the
+    /// compressor ([`Compressor::bits`]).
+    ///
+    /// # Panics
+    /// If lengths do not fit N and d.
+    pub fn compress(&mut self, rows: &[f64], compressor: Compressor, sent: &mut [f64]) {
+        let d = self.dim;
+        assert!(rows.len() == self.count() * d && sent.len() == rows.len());
+        if self.members.indices().len() < self.count() {
+            sent.fill(0.0);
+        }
+        for &client in self.members.indices() {
+            let own = client * d..(client + 1) * d;
+            let stream = self.compression.of_client(client);
+            compressor.apply(&rows[own.clone()], stream, &mut sent[own]);
+        }
+        self.count_messages(compressor);
+    }
+
+    /// Compresses a vector of the server (d numbers), and writes what every member receives to `sent` (d numbers). The
+    /// same message is sent to each member, and counted for each as in [`RoundClients::compress`].
+    ///
+    /// # Panics
+    /// If lengths do not fit d.
+    pub fn compress_of_server(&mut self, x: &[f64], compressor: Compressor, sent: &mut [f64]) {
+        assert!(x.len() == self.dim && sent.len() == self.dim);
+        compressor.apply(x, self.compression.of_server(), sent);
+        self.count_messages(compressor);
+    }
+
+    /// Counts a message of this compressor to or from each member.
+    fn count_messages(&mut self, compressor: Compressor) {
+        let members = self.members.indices().len() as u64;
+        self.messages += members;
+        self.cost.vectors_sent += members;
+        self.bits += members * compressor.bits(self.dim);
+    }
+
     /// 64 uniform bits for draws of the algorithm itself, from a stream that no other draw of the run uses.
     pub fn bits(&mut self) -> u64 {
         self.own.bits()
     }
 
     /// Counts communications of this round, and the vectors and bytes that all clients and the server send, in place of
-    /// the price that the algorithm has for every round. Several charges in a round add up.
+    /// the price that the algorithm has for every round. Several charges in a round add up, and add to the messages that
+    /// were compressed.
     pub fn charge(&mut self, communications: u64, vectors: u64, bytes: u64) {
         self.cost.communications += communications;
         self.cost.vectors_sent += vectors;
@@ -398,16 +450,25 @@ impl<'p> RoundClients<'p> {
         self.charged = true;
     }
 
+    /// Counts bits that all clients and the server send in this round, in addition to bytes. The bytes of a run are its
+    /// bits so far divided by 8, rounded up.
+    pub fn charge_bits(&mut self, bits: u64) {
+        self.bits += bits;
+        self.charged = true;
+    }
+
     /// Ends the round, as whoever runs the algorithm must do after each one: its price is counted unless
     /// [`RoundClients::charge`] was called or nobody took part, and in the next round all clients take part unless others
-    /// are selected.
+    /// are selected. Of the vectors in the price, as many as messages were compressed are counted with these messages.
     pub fn end_round(&mut self) {
         self.weights = None;
+        let messages = std::mem::take(&mut self.messages);
         let is_charged = std::mem::take(&mut self.charged);
         if !is_charged && !self.members.indices().is_empty() {
             let members = self.members.indices().len() as u64;
             self.cost.communications += self.price.communications;
-            self.cost.send(self.price.vectors * members, self.dim);
+            let vectors = self.price.vectors * members;
+            self.cost.send(vectors.saturating_sub(messages), self.dim);
         }
         if self.members.indices().len() < self.count() {
             self.members = Members::all(self.count());
@@ -416,7 +477,7 @@ impl<'p> RoundClients<'p> {
 
     /// What the rounds so far have cost.
     pub fn cost(&self) -> Cost {
-        self.cost
+        Cost { bytes_sent: self.cost.bytes_sent + self.bits.div_ceil(8), ..self.cost }
     }
 }
 

@@ -11,9 +11,10 @@ mod choices;
 use super::axis::{Choice, GridAxis, may_vary};
 use super::document::{Diagnostic, KeyValue, Node, Value, below};
 use super::entries::TreeError;
-use super::schema::{ManifestSchema, has_free_keys};
+use super::schema::{COMPRESSOR, ManifestSchema, UNBIASED_COMPRESSOR, has_free_keys};
 use super::{Manifest, kinds};
 use choices::variants;
+use exactfed_core::compression::{Compressor, CompressorError};
 use serde_json::Value as Schema;
 use toml::{Table, Value as Toml};
 
@@ -29,16 +30,22 @@ const GIVEN: &str = "given";
 /// `class-weights = { labels = { yes = 5.0 } }`.
 const LABELS: &str = "labels";
 /// The kinds of the algorithms that `exactfed.algorithms` defines.
-pub const SHIPPED: [&str; 15] = [
+pub const SHIPPED: [&str; 21] = [
     "client-momentum",
+    "compressed-scaffnew",
     "delayed",
+    "diana",
     "ef21",
+    "fedac",
     "fedavgm",
+    "fedbuff",
     "feddyn",
+    "fedexp",
     "fedfista",
     "fednesterov",
     "gossip",
     "gradient-tracking",
+    "marina",
     "masked",
     "mimelite",
     "private",
@@ -269,6 +276,14 @@ impl<'a> Reader<'a> {
             ("number", _) => self.note_unexpected(node, path, NUMBER),
             ("boolean", Value::Boolean(value)) => Some(Toml::Boolean(*value)),
             ("boolean", _) => self.note_unexpected(node, path, "true or false"),
+            ("string", Value::String(text)) if schema["format"] == COMPRESSOR => {
+                let must_be_unbiased = false;
+                self.read_compressor(text, must_be_unbiased, node, path)
+            }
+            ("string", Value::String(text)) if schema["format"] == UNBIASED_COMPRESSOR => {
+                let must_be_unbiased = true;
+                self.read_compressor(text, must_be_unbiased, node, path)
+            }
             ("string", Value::String(text)) => Some(Toml::String(text.clone())),
             ("string", _) => self.note_unexpected(node, path, "a string"),
             _ => {
@@ -277,6 +292,26 @@ impl<'a> Reader<'a> {
                     self.check_keys(schema, entries, node, path);
                 }
                 self.read_table(node, path, |key| keys.get(key))
+            }
+        }
+    }
+
+    /// The text of a compressor in its one form, so that cells with one compressor have one id.
+    fn read_compressor(
+        &mut self,
+        text: &str,
+        must_be_unbiased: bool,
+        node: &Node,
+        path: &str,
+    ) -> Option<Toml> {
+        let read =
+            if must_be_unbiased { Compressor::unbiased_from_str(text) } else { text.parse() };
+        match read {
+            Ok(compressor) => Some(Toml::String(compressor.to_string())),
+            Err(error) => {
+                let place = Some(node.place.clone());
+                let diagnostic = Diagnostic::new(place, path, error.to_string());
+                self.note(diagnostic.allowing(CompressorError::allowed(must_be_unbiased)))
             }
         }
     }

@@ -70,27 +70,33 @@ impl ManifestSchema {
 /// key without a default is required, and so is `local-steps`, which an algorithm with local steps has besides. The
 /// JSON Schema for editors has no custom kinds.
 fn own_table(mut table: Value, definition: &Definition, has_local_steps: bool) -> Value {
-    let keys = definition
-        .keys
-        .iter()
-        .map(|key| (key.name.as_str(), schema_type(key.of), key.default.is_none()));
-    let local_steps = has_local_steps.then_some(("local-steps", "integer", true));
+    let keys = definition.keys.iter().map(|key| (key.name.as_str(), key.of, key.default.is_none()));
+    let local_steps = has_local_steps.then_some(("local-steps", KeyType::Whole, true));
     let mut required = table["required"].as_array().cloned().unwrap_or_default();
-    for (name, kind, is_required) in keys.chain(local_steps) {
-        table["properties"][name] = json!({ "type": kind });
+    for (name, of, is_required) in keys.chain(local_steps) {
+        table["properties"][name] = key_schema(of);
         required.extend(is_required.then(|| name.into()));
     }
     table["required"] = required.into();
     table
 }
 
-/// The name that a JSON schema has for a type.
-fn schema_type(of: KeyType) -> &'static str {
+/// The format of texts of compressors in the schema.
+pub const COMPRESSOR: &str = "compressor";
+/// The format of texts of unbiased compressors in the schema.
+pub const UNBIASED_COMPRESSOR: &str = "unbiased-compressor";
+
+/// The schema of a key of this type.
+fn key_schema(of: KeyType) -> Value {
     match of {
-        KeyType::Flag => "boolean",
-        KeyType::Whole => "integer",
-        KeyType::Number => "number",
-        KeyType::Text => "string",
+        KeyType::Flag => json!({ "type": "boolean" }),
+        KeyType::Whole => json!({ "type": "integer" }),
+        KeyType::Number => json!({ "type": "number" }),
+        KeyType::Text => json!({ "type": "string" }),
+        KeyType::Compressor => json!({ "type": "string", "format": COMPRESSOR }),
+        KeyType::UnbiasedCompressor => {
+            json!({ "type": "string", "format": UNBIASED_COMPRESSOR })
+        }
     }
 }
 

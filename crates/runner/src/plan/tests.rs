@@ -316,6 +316,41 @@ fn registered_kinds_are_read_by_their_definitions() {
     }
 }
 
+/// Compressors are read in one form, so that cells with one compressor have one id, and may be an axis.
+#[test]
+fn keys_of_compressors_are_checked_and_have_one_form() {
+    let definition =
+        Definition::new("own", "Own", "1").compressor_key("compressor", "natural".parse().unwrap());
+    let definition = definition.required_key("unbiased", KeyType::UnbiasedCompressor);
+    let mut registry = Registry::default();
+    registry.define(&[definition.into()]);
+    let read_both = |value: &str, unbiased: &str| {
+        let keys = format!(
+            "step-size = 0.1\nlocal-steps = 2\ncompressor = {value}\nunbiased = {unbiased}\n"
+        );
+        let text = format!("{TEXT}\n[[algorithm.own]]\n{keys}");
+        let source = Source { name: "t.toml".into(), text, ..Source::default() };
+        Plan::new("t".into(), Source { registry: registry.clone(), ..source }, &UNREAD)
+    };
+    let read = |value: &str| read_both(value, "\"identity\"");
+    let plan = read("[\"rand-k: 3\", \"qsgd : 4 : max\"]").unwrap_or_else(|e| panic!("{e}"));
+    let of_cells = plan.cells.iter().filter_map(|cell| cell.settings.get("compressor"));
+    let texts: Vec<Setting> = of_cells.cloned().collect();
+    assert_eq!(texts, [Setting::Text("rand-k:3".into()), Setting::Text("qsgd:4:max".into())]);
+    for (value, said) in [
+        ("\"rank-k:3\"", "\"rank-k\" is no compressor"),
+        ("[\"natural\", \"top-k\"]", "top-k takes a whole number from 1 to"),
+        ("3", "expected a string, not 3"),
+    ] {
+        let found = read(value).err().unwrap_or_else(|| panic!("{value}"));
+        assert!(found.to_string().contains(said), "{value}: {found}");
+    }
+    let found = read("\"rank-k:3\"").err().unwrap().to_string();
+    assert!(found.contains("rand-k:K[:indices]"), "the message says what is allowed: {found}");
+    let found = read_both("\"natural\"", "\"top-k:3\"").err().unwrap().to_string();
+    assert!(found.contains("top-k:3 is biased, and the compressor must be unbiased"), "{found}");
+}
+
 /// Keys of whole numbers, of numbers, of a number of clients or a fraction, and of a number or a text.
 #[test]
 fn integers_beyond_64_bits_are_too_large_and_not_of_another_type() {

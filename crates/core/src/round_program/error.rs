@@ -61,7 +61,7 @@ pub enum ProgramError {
         "the order of the groups is drawn anew in each cycle, and moments do not follow which of them were there"
     )]
     ShuffledCycle,
-    /// There are too many masks, or a probability is not in [0, 1].
+    /// There are too many masks, a probability is not in [0, 1], or a subset has no whole number of entries.
     #[error("a mask has no probability")]
     MaskProbability,
     /// A list of an operation has another length than it must have, or its mask or cohort is missing.

@@ -77,7 +77,7 @@ pub struct Round {
     pub ends: Option<Expression>,
 }
 
-/// Independent coins that are 1 with a probability and 0 otherwise.
+/// Coins that are 1 with a probability and 0 otherwise: independent ones, or a subset of fixed size.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Mask {
@@ -97,6 +97,9 @@ pub enum Each {
     Row,
     /// Each entry of a vector has its own coin.
     Entry,
+    /// The entries of a vector have coins of which exactly d times the probability are 1, a whole number from 1 to d:
+    /// a subset that is drawn without replacement. THEORY (4.15).
+    Subset,
 }
 
 /// Σ coefficient · atom + constant, where a coefficient multiplies an atom entry by entry.

@@ -3,7 +3,7 @@
 //! of a round or an operation makes.
 
 use super::{
-    Coefficient, CoefficientNumbers, Expression, Level, Mask, Operation, PerClient, Program,
+    Coefficient, CoefficientNumbers, Each, Expression, Level, Mask, Operation, PerClient, Program,
     ProgramError, Round, Weights,
 };
 use crate::client_sampling::ParticipationScheme;
@@ -55,8 +55,7 @@ impl Program {
         if !self.has_sound_participation(round) {
             return Err(ProgramError::CohortSize);
         }
-        let have_probabilities =
-            round.masks.iter().all(|mask| (0.0..=1.0).contains(&mask.probability));
+        let have_probabilities = round.masks.iter().all(|mask| self.has_probability(mask));
         // The theory has one bit of a 64-bit number for each mask, which says whether an atom depends on the mask.
         if round.masks.len() > 62 || !have_probabilities {
             return Err(ProgramError::MaskProbability);
@@ -117,6 +116,13 @@ impl Program {
             Operation::Matrix { matrix, .. } => matrix.len() == d * d,
             _ => true,
         }
+    }
+
+    /// Whether the probability of a mask is possible: a subset has a whole number of the d entries, and at least one.
+    fn has_probability(&self, mask: &Mask) -> bool {
+        let size = mask.probability * self.dimension as f64;
+        let is_whole = size >= 0.5 && (size - size.round()).abs() < 1e-6;
+        (0.0..=1.0).contains(&mask.probability) && (mask.each != Each::Subset || is_whole)
     }
 
     /// Checks that an expression of this level reads only atoms that the first `operations` operations

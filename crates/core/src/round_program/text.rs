@@ -2,8 +2,8 @@
 //! start of a round or an operation makes; first the state is numbered, then the operations.
 
 use super::{
-    Coefficient, CoefficientNumbers, Expression, Level, Operation, PerClient, Program, Round,
-    Weights,
+    Coefficient, CoefficientNumbers, Each, Expression, Level, Mask, Operation, PerClient, Program,
+    Round, Weights,
 };
 use crate::client_sampling::ParticipationScheme;
 use crate::words::ordinal;
@@ -134,8 +134,9 @@ impl Round {
             Operation::Matrix { of, .. } => format!("matrix · ({})", self.text(of)),
             Operation::Normal { .. } => "standard normal".into(),
             Operation::Mask { of, mask, .. } => {
-                let probability = self.masks[*mask].probability;
-                format!("mask {mask} of probability {probability} · ({})", self.text(of))
+                let Mask { probability, each, .. } = &self.masks[*mask];
+                let kind = if *each == Each::Subset { "mask of fixed size" } else { "mask" };
+                format!("{kind} {mask} of probability {probability} · ({})", self.text(of))
             }
         }
     }

@@ -230,12 +230,19 @@ struct MaskLaw {
 }
 
 impl MaskLaw {
-    /// The covariance of (b − s) v from `second` = E v vᵀ, d × d. Different entries are correlated only if they
-    /// have one coin.
+    /// The covariance of (b − s) v from `second` = E v vᵀ, d × d. The coins of different entries are one coin, or
+    /// independent; or those of a subset, whose correlation is −1/(d − 1), THEORY (4.15).
     fn covariance(self, second: &Matrix) -> Matrix {
-        Matrix::from_fn(second.rows(), second.cols(), |i, j| {
-            let is_same_coin = self.each == Each::Row || i == j / self.layers;
-            (if is_same_coin { self.variance } else { 0.0 }) * second[(i, j)]
+        let d = second.rows();
+        let correlation = match self.each {
+            Each::Row => 1.0,
+            Each::Entry => 0.0,
+            // A subset of the only entry is that entry: there are no pairs.
+            Each::Subset => -1.0 / (d.max(2) - 1) as f64,
+        };
+        Matrix::from_fn(d, second.cols(), |i, j| {
+            let factor = if i == j / self.layers { 1.0 } else { correlation };
+            factor * self.variance * second[(i, j)]
         })
     }
 }

@@ -7,6 +7,7 @@
 
 use super::*;
 use crate::kernel::squared_distance;
+use crate::linalg::Matrix;
 use crate::problem::Facts;
 use crate::rng::{Purpose, Stream};
 use crate::round_program::{
@@ -54,6 +55,64 @@ fn masks_multiply_what_they_hide() {
             assert!((ratio_and_rest(&rows).0 / wanted - 1.0).abs() < 1e-13, "{each:?} {level:?}");
         }
     }
+}
+
+/// A matrix under which the entries of a vector count together.
+const MIXING: [f64; 9] = [1.0, 0.5, -0.3, 0.2, 1.0, 2.0, 0.5, 0.1, 1.0];
+
+/// The program whose next θ is θ + (3/k) M (b ∘ (θ̄ − θ)) in three dimensions, with M = [`MIXING`], where b has k of the
+/// 3 entries; for clients it is the mean over clients with subsets of their own.
+fn subset_program(size: usize, level: Level) -> Program {
+    let mask = Mask { probability: size as f64 / 3.0, each: Each::Subset, level };
+    let ends = if level == Level::Server { 2 } else { 1 };
+    let of = sum([(0, -1.0), (ends, 1.0)]);
+    let mut operations = vec![Operation::Mask { of, mask: 0, level }];
+    if level == Level::Clients {
+        operations.push(mean(sum([(3, 1.0)])));
+    }
+    let masked = 2 + operations.len();
+    let of = sum([(masked, 1.0)]);
+    let matrix = MIXING.to_vec();
+    operations.push(Operation::Matrix { of, matrix, level: Level::Server });
+    let next = sum([(0, 1.0), (masked + 1, 3.0 / size as f64)]);
+    Program { dimension: 3, ..program(vec![mask], operations, next) }
+}
+
+/// A mask of fixed size has the mean square error of the mean over all subsets, of which there are three. Where each of
+/// four clients has a subset of its own, the noise is a quarter of it.
+#[test]
+fn subsets_of_fixed_size_are_the_mean_over_all_subsets() {
+    let of_size = [
+        [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]],
+        [[1.0, 1.0, 0.0], [1.0, 0.0, 1.0], [0.0, 1.0, 1.0]],
+        [[1.0; 3]; 3],
+    ];
+    let settings = sample::isotropic(4, 3, CURVATURE);
+    let facts = sample::build::<crate::problem::quadratic::Settings>(&settings, 1);
+    let error = [1.0, -2.0, 0.5];
+    let start: Vec<f64> = facts.optimum().iter().zip(error).map(|(x, e)| x + e).collect();
+    let matrix = Matrix::from_entries(3, 3, MIXING.to_vec());
+    let change = error.map(|e| -STEP * CURVATURE * e);
+    let after: Vec<f64> = matrix.apply(&change).iter().zip(error).map(|(x, e)| x + e).collect();
+    for (size, subsets) in (1_u8..).zip(of_size) {
+        let scale = 3.0 / f64::from(size);
+        let mut variance = 0.0;
+        for subset in subsets {
+            let noise: Vec<f64> = (0..3).map(|i| (scale * subset[i] - 1.0) * change[i]).collect();
+            variance += squared_distance(&matrix.apply(&noise), &[0.0; 3]) / 3.0;
+        }
+        for (level, count) in [(Level::Server, 1.0), (Level::Clients, 4.0)] {
+            let program = subset_program(usize::from(size), level);
+            program.check().unwrap();
+            let exact = ProgramMoments::new(&program, &facts, None).unwrap();
+            let found = exact.at_rounds(&start, &[1], None).unwrap()[0].sq_error;
+            let wanted = squared_distance(&after, &[0.0; 3]) + variance / count;
+            assert!((found / wanted - 1.0).abs() < 1e-12, "{size} {level:?}: {found}, {wanted}");
+        }
+    }
+    let mut half = subset_program(1, Level::Server);
+    half.rounds[0].masks[0].probability = 0.5;
+    assert_eq!(half.check(), Err(ProgramError::MaskProbability), "no whole number of entries");
 }
 
 /// Noise of standard deviation s after each round leads to the square s²/(1 − f²), that of each of N

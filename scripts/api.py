@@ -27,7 +27,9 @@ def main() -> None:
 
 
 def page() -> str:
-    public = [(name, getattr(ef, name)) for name in ef.__all__ if name != "__version__"]
+    # The annotation is described with the class of compressors.
+    left_out = ("__version__", "UnbiasedCompressor")
+    public = [(name, getattr(ef, name)) for name in ef.__all__ if name not in left_out]
     functions = [(name, it) for name, it in public if not inspect.isclass(it)]
     classes = [(name, it) for name, it in public if inspect.isclass(it)]
     errors = [(name, it) for name, it in classes if issubclass(it, Exception)]

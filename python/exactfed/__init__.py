@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from ._algorithm import Algorithm, AlgorithmError, algorithm
 from ._command_line import main
+from ._definition import UnbiasedCompressor
 from ._diff import Diff, diff
 from ._errors import (
     CellError,
@@ -20,7 +21,21 @@ from ._errors import (
     ManifestError,
 )
 from ._exact import Bound, Exact, exact
-from ._native import Clients, ControlVariates, Draw, __version__
+from ._native import (
+    Clients,
+    Compressor,
+    ControlVariates,
+    Draw,
+    ErrorFeedback,
+    __version__,
+    identity,
+    natural,
+    natural_dithering,
+    qsgd,
+    rand_k,
+    sign,
+    top_k,
+)
 from ._plan import Plan, check, plan
 from ._problem import Problem, ProblemError, problem
 from ._results import Results, Verification, load
@@ -33,10 +48,12 @@ __all__ = [
     "CellError",
     "CellFailedWarning",
     "Clients",
+    "Compressor",
     "ControlVariates",
     "Diagnostic",
     "Diff",
     "Draw",
+    "ErrorFeedback",
     "Exact",
     "ExactfedError",
     "ExactfedWarning",
@@ -45,15 +62,23 @@ __all__ = [
     "Problem",
     "ProblemError",
     "Results",
+    "UnbiasedCompressor",
     "Verification",
     "__version__",
     "algorithm",
     "check",
     "diff",
     "exact",
+    "identity",
     "load",
     "main",
+    "natural",
+    "natural_dithering",
     "plan",
     "problem",
+    "qsgd",
+    "rand_k",
     "run",
+    "sign",
+    "top_k",
 ]

@@ -71,6 +71,7 @@ class Algorithm(Defined):
     ) -> Iterator[Any]:
         common = {"theta": theta, "gamma": gamma, "H": steps}
         given = {name: common[name] for name in self._common if name in self._parameters}
+        values = self._arguments_of(values)
         made = self.function(clients, **given, **values)
         if inspect.isclass(self.function):
             return _rounds(made)

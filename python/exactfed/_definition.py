@@ -16,17 +16,25 @@ import runpy
 import textwrap
 from collections.abc import Callable
 from types import TracebackType
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 from weakref import WeakKeyDictionary
 
 import numpy as np
 
 from . import _threads
 from ._errors import ExactfedError
+from ._native import Compressor
 
-_TYPES = {bool: "flag", int: "whole", float: "number", str: "text"}
-_NAMES = {"bool": bool, "int": int, "float": float, "str": str}
+#: The annotation of a parameter that must be unbiased.
+UnbiasedCompressor = Annotated[Compressor, "unbiased"]
+_COMPRESSORS = {Compressor: "compressor", UnbiasedCompressor: "unbiased-compressor"}
+_TYPES: dict[Any, str] = {bool: "flag", int: "whole", float: "number", str: "text", **_COMPRESSORS}
+_NAMES: dict[str, Any] = {"bool": bool, "int": int, "float": float, "str": str}
+_MODULES = ("", "ef.", "exactfed.")
+_NAMES |= {f"{module}Compressor": Compressor for module in _MODULES}
+_NAMES |= {f"{module}UnbiasedCompressor": UnbiasedCompressor for module in _MODULES}
 _CONSTANTS = (bool, int, float, complex, str, bytes, tuple, frozenset, type(None), np.generic)
+_CONSTANTS += (Compressor,)
 
 
 class Defined:
@@ -144,11 +152,17 @@ class Defined:
             of = annotation if annotation in _TYPES else type(default)
             if of is float and type(default) is int:
                 default = float(default)
-            if of not in _TYPES or type(default) is not of:
+            if of in _COMPRESSORS and type(default) is str:
+                default = cls._compressor(name, default)
+            wanted = Compressor if of in _COMPRESSORS else of
+            if of not in _TYPES or type(default) is not wanted:
                 raise cls._error(
                     f"the parameter {name} has the default {default!r}: a key of a manifest is a "
-                    "number, a string, True or False, of the type that its annotation says"
+                    "number, a string, True or False, or a Compressor, of the type that its "
+                    "annotation says"
                 )
+            if of is UnbiasedCompressor and not default.unbiased:
+                raise cls._error(f"the parameter {name} has the default {default}: it is biased")
             if isinstance(default, int) and default < 0:
                 raise cls._error(
                     f"the parameter {name} has the default {default}: whole numbers are 0 or more; "
@@ -156,8 +170,24 @@ class Defined:
                 )
         key: dict[str, Any] = {"name": name.replace("_", "-"), "type": _TYPES[of]}
         if default is not parameter.empty:
-            key["default"] = default
+            key["default"] = str(default) if of in _COMPRESSORS else default
         return key
+
+    @classmethod
+    def _compressor(cls, name: str, text: str) -> Compressor:
+        """The default of a parameter that is a compressor."""
+        try:
+            return Compressor(text)
+        except ValueError as error:
+            raise cls._error(f"the default of the parameter {name}: {error}") from None
+
+    def _arguments_of(self, values: dict[str, Any]) -> dict[str, Any]:
+        """The arguments that the values of keys stand for: a manifest has compressors as text."""
+        types = {key["name"].replace("-", "_"): key["type"] for key in self._definition["keys"]}
+        return {
+            name: Compressor(value) if types[name] in _COMPRESSORS.values() else value
+            for name, value in values.items()
+        }
 
     def _source(self) -> str:
         """The source, followed by the constants and the functions of its module that it uses."""

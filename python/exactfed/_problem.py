@@ -68,7 +68,7 @@ class Problem(Defined):
 
     def _build(self, values: dict[str, Any], seed: int) -> _Described:
         """An instance for the values of the keys, described for the library."""
-        given = dict(values)
+        given = self._arguments_of(values)
         if "seed" in self._parameters:
             given["seed"] = seed
         if "rng" in self._parameters:

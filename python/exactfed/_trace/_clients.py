@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from .._native import Compressor
 from ._arithmetic import lift, weighted
 from ._draws import Generator, SymbolicDraw
 from ._indices import Members
@@ -14,7 +15,7 @@ from ._masks import is_mask
 from ._numbers import numbers
 from ._recorder import Recorder
 from ._refusal import refused
-from ._rounds import CLIENTS, MEMBERS, SERVER, Array, Expression, is_zero
+from ._rounds import CLIENTS, MEMBERS, SERVER, Array, Expression, Mask, is_zero
 from ._symbols import Symbol, is_symbol
 
 #: The schemes of participation whose rounds programs know: the weights of those who are drawn
@@ -144,8 +145,37 @@ class SymbolicClients:
         recorder.cohort, recorder.scheme = number or self.n, text
         return Members(recorder, recorder.cohort)
 
-    def charge(self, communications: int = 1, *, vectors: int = 0, bytes: Any = None) -> None:
+    def charge(
+        self, communications: int = 1, *, vectors: int = 0, bytes: Any = None, bits: Any = None
+    ) -> None:
         """Costs are no part of the rounds."""
+
+    def compress(self, rows: Any, compressor: Any) -> Symbol:
+        """Rand-k is a mask of fixed size; what else a compressor does to symbols is refused."""
+        recorder, d = self._recorder, self.dim
+        of = compressor if type(compressor) is Compressor else Compressor(compressor)
+        given = self._point(rows, "rows")
+        level = SERVER if np.ndim(rows) == 1 else CLIENTS
+        sent = given.at_level(level, (d,) if level == SERVER else (self.n, d)).expression()
+        if level == CLIENTS:
+            # Nothing comes from clients that take no part, whose rows may depend on the cohort.
+            sent = recorder.side(sent, 0)
+        drawn = of._drawn(d)
+        if drawn is None and of.name != "identity":
+            raise refused(_why_not_traced(of))
+        if drawn is not None and drawn < d:
+            index = len(recorder.masks)
+            recorder.masks.append(Mask(drawn / d, "subset", level))
+            recorder.draw("compress", mask=index, compressor=str(of), level=level)
+            masked = recorder.multiplied(sent, index)
+            sent = Expression({a: c * (d / drawn) for a, c in masked.terms.items()}, 0.0)
+        if level == CLIENTS and recorder.cohort is not None:
+            sent = recorder.select(sent, Expression({}, 0.0))
+        message = Symbol(recorder, level, sent.terms, sent.constant)
+        return message if level == SERVER else self._of_named(message, 0.0)
+
+    def error_feedback(self, compressor: Any) -> SymbolicFeedback:
+        return SymbolicFeedback(self, compressor)
 
     def _point(self, value: Any, what: str) -> Symbol:
         point = lift(self._recorder, value)
@@ -290,6 +320,65 @@ class SymbolicClients:
 
     def control_variates(self) -> SymbolicVariates:
         return SymbolicVariates(self)
+
+
+def _why_not_traced(compressor: Compressor) -> str:
+    """Why second moments do not follow what a compressor does."""
+    if not compressor.unbiased:
+        return (
+            f"the compressor {compressor} depends on the sizes of coordinates, which is not linear"
+        )
+    return (
+        f"the variance of what the compressor {compressor} sends depends on the sizes of "
+        "coordinates, so that second moments do not close"
+    )
+
+
+class SymbolicFeedback:
+    """What memories of compressed messages are."""
+
+    def __init__(self, clients: SymbolicClients, compressor: Any):
+        self._recorder = clients._recorder
+        self._own = Symbol(self._recorder, CLIENTS, {})
+        self._compressor = compressor if type(compressor) is Compressor else Compressor(compressor)
+
+    @property
+    def memory(self) -> Symbol:
+        return self._own.copy()
+
+    def _rows(self, clients: SymbolicClients, rows: Any) -> Symbol:
+        if clients._recorder is not self._recorder:
+            raise ValueError("the memories are those of other clients")
+        of = clients._point(rows, "rows")
+        if np.shape(rows) != (clients.n, clients.dim):
+            raise ValueError(
+                f"rows has the shape {np.shape(rows)}; expected ({clients.n}, {clients.dim})"
+            )
+        return of.at_level(CLIENTS, (clients.n, clients.dim))
+
+    def send(self, clients: SymbolicClients, rows: Any, start: Any = None) -> Symbol:
+        """C(e_k + r_k − s), of which e_k keeps the rest where k takes part."""
+        wanted = self._own + self._rows(clients, rows)
+        if start is not None:
+            wanted = wanted - clients._point(start, "start")
+        sent = clients.compress(wanted, self._compressor)
+        kept: Symbol = wanted - sent
+        if self._recorder.cohort is not None:
+            of = self._recorder.select(kept.expression(), self._own.expression())
+            kept = Symbol(self._recorder, CLIENTS, of.terms, of.constant)
+        self._own = clients._of_named(kept, self._own)
+        return sent
+
+    def track(self, clients: SymbolicClients, rows: Any, rate: Any = 1.0) -> Symbol:
+        """e_k + C(r_k − e_k), with α of which e_k is changed."""
+        change = self._rows(clients, rows) - self._own
+        sent = clients.compress(change, self._compressor)
+        weight = clients._each(rate, "rate")
+        if not isinstance(weight, float):
+            raise ValueError("rate is a number")
+        estimate: Symbol = self._own + sent
+        self._own = self._own + sent * weight
+        return estimate
 
 
 class SymbolicVariates:

@@ -90,6 +90,7 @@ _MODULES = {
     "logging": "debug info warning error exception critical log",
     "scipy.linalg": "*",
     "scipy.special": "*",
+    "exactfed._native": ("Compressor identity natural natural_dithering qsgd rand_k sign top_k"),
 }
 
 #: Modules in Python whose functions and classes keep nothing beyond their objects.

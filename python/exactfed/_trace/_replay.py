@@ -41,7 +41,7 @@ def _done(one: Round, clients: Any, state: list[Array], traced: Traced) -> list[
     drawn: dict[Any, Any] = {"members": None, "scheme": None}
     for number, operation in enumerate(one.operations):
         if operation.atom is None:
-            _draw(number, operation, clients, drawn)
+            _draw(number, operation, clients, drawn, traced)
             continue
 
         def of(name: str, level: str, operation: Operation = operation) -> Any:
@@ -53,7 +53,9 @@ def _done(one: Round, clients: Any, state: list[Array], traced: Traced) -> list[
     return values
 
 
-def _draw(number: int, operation: Operation, clients: Any, drawn: dict[Any, Any]) -> None:
+def _draw(
+    number: int, operation: Operation, clients: Any, drawn: dict[Any, Any], traced: Traced
+) -> None:
     settings = operation.settings
     if operation.name == "draw":
         drawn["draw", settings["number"]] = clients.draw(settings["calls"])
@@ -75,6 +77,13 @@ def _draw(number: int, operation: Operation, clients: Any, drawn: dict[Any, Any]
     elif operation.name == "below":
         uniform, p = drawn[settings["of"]], settings["probability"]
         drawn[settings["of"]] = uniform < p if settings["strict"] else uniform <= p
+    elif operation.name == "compress":
+        # The draws do not depend on what is compressed: Rand-k leaves what it draws of ones.
+        shape = (traced.dimension,)
+        if settings["level"] != SERVER:
+            shape = (traced.clients, traced.dimension)
+        left = clients.compress(np.ones(shape), settings["compressor"])
+        drawn["mask", settings["mask"]] = np.asarray(left != 0, float)
     elif operation.name == "coins":
         coins = np.asarray(drawn[settings["of"]], float)
         drawn["mask", settings["mask"]] = coins.reshape(settings["shape"])

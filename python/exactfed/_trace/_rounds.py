@@ -120,7 +120,7 @@ def setting_key(settings: dict[str, Any]) -> Any:
 
 @dataclass(frozen=True)
 class Mask:
-    """Coins that are 1 with a probability."""
+    """Coins that are 1 with a probability, for each row, each entry or a subset of the entries."""
 
     probability: float
     each: str

@@ -17,8 +17,9 @@ from typing import Any
 
 import numpy as np
 
+from .._native import Compressor
 from . import _known
-from ._clients import SymbolicClients, SymbolicVariates
+from ._clients import SymbolicClients, SymbolicFeedback, SymbolicVariates
 from ._code import Chain, names_of
 from ._draws import Generator, SymbolicDraw
 from ._indices import Members
@@ -363,7 +364,9 @@ class _Walk:
         self.found.append((value.number, value.calls))
 
     def visit_variates(self, value: Any) -> None:
+        """Control variates, or memories of compressed messages."""
         self.visit(value._own)
+        self.visit(str(getattr(value, "_compressor", "")))
 
     def visit_module(self, value: types.ModuleType) -> None:
         self.loose.setdefault(id(value), value)
@@ -717,8 +720,9 @@ _INSIDE: dict[type, Any] = {
     logging.Logger: _Walk.visit_logger,
     np.errstate: _Walk.visit_nothing,
     np.ufunc: lambda walk, value: _refuse_ufunc(value),
-    SymbolicVariates: _Walk.visit_variates,
+    **dict.fromkeys((SymbolicVariates, SymbolicFeedback), _Walk.visit_variates),
     SymbolicDraw: _Walk.visit_kept_draw,
+    Compressor: lambda walk, value: walk.found.append(str(value)),
     **dict.fromkeys((SymbolicClients, Generator, Recorder), _Walk.visit_nothing),
     **dict.fromkeys((Members, Masked, Uniform), _Walk.visit_expired),
     **dict.fromkeys(_ITERATORS, _Walk.visit_iterator),

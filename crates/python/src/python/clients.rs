@@ -1,5 +1,6 @@
 //! The clients of a run, as an algorithm in Python receives them.
 
+use super::compressor::{PythonFeedback, compressor};
 use super::draw::{PythonDraw, RecordSource, indices, record_table};
 use super::numbers::{
     counts, counts_per_client, flat, float, floats, floats_per_client, tuple, wrong_shape,
@@ -9,8 +10,9 @@ use super::participants::{
 };
 use super::watch::RoundClock;
 use exactfed::algorithm::Instance;
+use exactfed::compression::Compressor;
 use exactfed::federated::{ControlVariates, Cost, Draw, LocalWork, RoundClients};
-use exactfed::kernel::Proximal;
+use exactfed::kernel::{Members, Proximal};
 use exactfed_runner::panics::lock;
 use numpy::{PyArray1, PyArray2, PyArrayMethods, PyReadonlyArrayDyn, PyUntypedArrayMethods};
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
@@ -101,7 +103,7 @@ impl PythonClients {
 
     /// As [`locked`](Self::locked), but without holding the interpreter, whose other threads go on. The time of the
     /// call does not count as time of the round's code ([`RoundClock::outside`]).
-    fn with<T: Send>(
+    pub fn with<T: Send>(
         &self,
         py: Python<'_>,
         f: impl FnOnce(&mut RoundClients<'_>) -> T + Send,
@@ -128,6 +130,33 @@ impl PythonClients {
                 Err(wrong_shape(what, shape, &format!("({d},) or ({n}, {d})")))
             }
         }
+    }
+
+    /// N and d.
+    pub fn sizes(&self) -> (usize, usize) {
+        (self.n, self.d)
+    }
+
+    /// Checks that an argument, called `what` in errors, has a row for each client.
+    ///
+    /// # Errors
+    /// If its shape is not (N, d).
+    pub fn check_rows(&self, what: &str, array: &PyReadonlyArrayDyn<'_, f64>) -> PyResult<()> {
+        if array.shape() == [self.n, self.d] {
+            return Ok(());
+        }
+        Err(wrong_shape(what, array.shape(), &tuple(&[self.n, self.d])))
+    }
+
+    /// Checks that an argument, called `what` in errors, is one vector.
+    ///
+    /// # Errors
+    /// If its shape is not (d,).
+    pub fn check_vector(&self, what: &str, array: &PyReadonlyArrayDyn<'_, f64>) -> PyResult<()> {
+        if array.shape() == [self.d] {
+            return Ok(());
+        }
+        Err(wrong_shape(what, array.shape(), &tuple(&[self.d])))
     }
 
     /// The array of shape (N, d) into which results are written: `out`, or a new one of zeros.
@@ -278,8 +307,8 @@ impl PythonClients {
         }
         let xi = corrections.as_ref().map(flat);
         let anchor = anchor.map(|anchor| floats(anchor, "anchor")).transpose()?;
-        if let Some(anchor) = anchor.as_ref().filter(|anchor| anchor.shape() != [self.d]) {
-            return Err(wrong_shape("anchor", anchor.shape(), &tuple(&[self.d])));
+        if let Some(anchor) = &anchor {
+            self.check_vector("anchor", anchor)?;
         }
         let anchor = anchor.as_ref().map(flat);
         let proximal = proximal.map_or(Ok(0.0), |mu| float(mu, "proximal"))?;
@@ -446,9 +475,7 @@ impl PythonClients {
         rows: &Bound<'py, PyAny>,
     ) -> PyResult<Bound<'py, PyArray1<f64>>> {
         let rows = floats(rows, "rows")?;
-        if !self.has_row_per_client("rows", &rows)? {
-            return Err(wrong_shape("rows", rows.shape(), &tuple(&[self.n, self.d])));
-        }
+        self.check_rows("rows", &rows)?;
         let out = PyArray1::zeros(py, [self.d], false);
         let mut writing = out.readwrite();
         let mean = writing.as_slice_mut()?;
@@ -539,7 +566,60 @@ impl PythonClients {
         Ok(PyArray1::from_vec(py, members))
     }
 
+    /// Compress a message of each client that takes part, or one of the server, and count its bits.
+    ///
+    /// Draws are from streams of the clients, or of the server, that nothing else uses. A message takes
+    /// the place of one of the vectors of 8 d bytes that the decorator says a round sends; where
+    /// :meth:`charge` says what a round sends, it is counted in addition.
+    ///
+    /// Parameters
+    /// ----------
+    /// rows
+    ///     A vector of each client, of shape (N, d), or the server's, (d,), which is sent to each client
+    ///     that takes part.
+    /// compressor
+    ///     A :class:`Compressor`, or its text.
+    ///
+    /// Returns
+    /// -------
+    /// numpy.ndarray
+    ///     What is received, of the same shape; rows of clients that take no part are 0.
+    fn compress<'py>(
+        &self,
+        py: Python<'py>,
+        rows: &Bound<'py, PyAny>,
+        #[pyo3(from_py_with = compressor)] compressor: Compressor,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let rows = floats(rows, "rows")?;
+        let is_of_clients = self.has_row_per_client("rows", &rows)?;
+        let rows = flat(&rows);
+        if !is_of_clients {
+            let out = PyArray1::zeros(py, [self.d], false);
+            let mut writing = out.readwrite();
+            let sent = writing.as_slice_mut()?;
+            self.with(py, |clients| clients.compress_of_server(&rows, compressor, sent))?;
+            drop(writing);
+            return Ok(out.into_any());
+        }
+        let out = PyArray2::zeros(py, [self.n, self.d], false);
+        let mut writing = out.readwrite();
+        let sent = writing.as_slice_mut()?;
+        self.with(py, |clients| clients.compress(&rows, compressor, sent))?;
+        drop(writing);
+        Ok(out.into_any())
+    }
+
+    /// Return memories of the clients, all 0, for messages that ``compressor`` shortens.
+    fn error_feedback(
+        &self,
+        #[pyo3(from_py_with = compressor)] compressor: Compressor,
+    ) -> PythonFeedback {
+        PythonFeedback::new(self.n, self.d, compressor)
+    }
+
     /// Count what this round sends, in place of what the decorator says of every round.
+    ///
+    /// Messages of :meth:`compress` are counted in addition.
     ///
     /// Parameters
     /// ----------
@@ -548,18 +628,23 @@ impl PythonClients {
     /// vectors
     ///     Messages of all clients and the server together: ``2 * clients.n`` where the decorator
     ///     says ``vectors=2``, which are those of each client.
-    /// bytes
-    ///     Their bytes; by default 8 d each.
-    #[pyo3(signature = (communications = 1, *, vectors = 0, bytes = None))]
+    /// bytes, bits
+    ///     Their bytes and bits, which add up; by default 8 d bytes each. The bytes of a run are all its
+    ///     bits divided by 8, rounded up.
+    #[pyo3(signature = (communications = 1, *, vectors = 0, bytes = None, bits = None))]
     fn charge(
         &self,
         py: Python<'_>,
         communications: u64,
         vectors: u64,
         bytes: Option<u64>,
+        bits: Option<u64>,
     ) -> PyResult<()> {
-        let bytes = bytes.unwrap_or(8 * vectors * self.d as u64);
-        self.with(py, |clients| clients.charge(communications, vectors, bytes))
+        let whole = if bits.is_some() { 0 } else { 8 * vectors * self.d as u64 };
+        self.with(py, |clients| {
+            clients.charge(communications, vectors, bytes.unwrap_or(whole));
+            clients.charge_bits(bits.unwrap_or(0));
+        })
     }
 
     /// A ``numpy.random.Generator`` for draws of the algorithm itself, which depend on the seed and

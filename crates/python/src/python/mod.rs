@@ -13,6 +13,7 @@ mod arrow;
 #[allow(unsafe_code)]
 mod clients;
 mod code;
+mod compressor;
 mod draw;
 mod errors;
 mod exact;
@@ -66,6 +67,15 @@ pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<clients::PythonClients>()?;
     module.add_class::<clients::PythonVariates>()?;
     module.add_class::<draw::PythonDraw>()?;
+    module.add_class::<compressor::PythonCompressor>()?;
+    module.add_class::<compressor::PythonFeedback>()?;
+    module.add_function(wrap_pyfunction!(compressor::identity, module)?)?;
+    module.add_function(wrap_pyfunction!(compressor::rand_k, module)?)?;
+    module.add_function(wrap_pyfunction!(compressor::top_k, module)?)?;
+    module.add_function(wrap_pyfunction!(compressor::qsgd, module)?)?;
+    module.add_function(wrap_pyfunction!(compressor::natural_dithering, module)?)?;
+    module.add_function(wrap_pyfunction!(compressor::natural, module)?)?;
+    module.add_function(wrap_pyfunction!(compressor::sign, module)?)?;
     module.add("__version__", env!("CARGO_PKG_VERSION"))
 }
 

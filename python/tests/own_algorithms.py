@@ -408,11 +408,54 @@ def masked_twice(clients, theta, gamma, H):
         yield theta
 
 
+def rand_k_of_changes(clients, theta, gamma, H):
+    """Each client sends one of its coordinates, twice."""
+    while True:
+        change = clients.local_steps(theta, gamma, H) - theta
+        theta = theta + clients.mean(clients.compress(change, "rand-k:1"))
+        yield theta
+
+
+def rand_k_of_the_server(clients, theta, gamma, H):
+    """The server sends one coordinate of its change to all clients, which keep their own θ."""
+    known = theta
+    while True:
+        ends = clients.local_steps(known, gamma, H)
+        theta = theta + clients.mean(ends) - known
+        known = known + 0.5 * clients.compress(theta - known, "rand-k:1")
+        yield theta
+
+
+def rand_k_of_members(clients, theta, gamma, H):
+    """Clients that take part send compressed differences from what the server knows of them."""
+    memories = clients.error_feedback("rand-k:1:indices")
+    while True:
+        clients.cohort(3)
+        ends = clients.local_steps(theta, gamma, H)
+        estimates = memories.track(clients, (theta - ends) / (gamma * H), 0.5)
+        theta = theta - gamma * H * clients.mean(estimates)
+        yield theta
+
+
+def rand_k_with_feedback(clients, theta, gamma, H):
+    """Half of Rand-k of the changes, with error feedback by hand and by the memories."""
+    memories = clients.error_feedback("identity")
+    kept = np.zeros((clients.n, clients.dim))
+    while True:
+        ends = clients.local_steps(theta, gamma, H)
+        wanted = kept + memories.send(clients, ends, theta)
+        sent = clients.compress(wanted, "rand-k:1") / 2
+        kept = wanted - sent
+        theta = theta + clients.mean(sent) + memories.memory[0]
+        yield theta
+
+
 DRAWS = {
     of.__name__: of
     for of in (
         private, random_sparsification, random_participation, lazy_communication, coordinates,
-        masked_twice,
+        masked_twice, rand_k_of_changes, rand_k_of_the_server, rand_k_of_members,
+        rand_k_with_feedback,
     )
 }  # fmt: skip
 

@@ -493,6 +493,39 @@ def mask_through_the_mean(c, t, g, H):
         yield t
 
 
+def feedback_of_members(c, t, g, H):
+    """Compressors made inside and outside of the algorithm; members alone change their memories."""
+    memories = c.error_feedback(ef.rand_k(3))
+    while True:
+        c.cohort(4)
+        kept = c.compress(c.mean(memories.memory), THREE)
+        sent = memories.send(c, steps(c, t, g, H), t)
+        t = t + 0.5 * c.mean(sent) + 0.1 * kept
+        yield t
+
+
+THREE = ef.Compressor("rand-k:3:indices")
+
+
+def dithered(c, t, g, H):
+    while True:
+        t = t + c.mean(c.compress(steps(c, t, g, H) - t, "qsgd:4"))
+        yield t
+
+
+def signs(c, t, g, H):
+    while True:
+        t = t + c.mean(c.compress(steps(c, t, g, H) - t, "sign"))
+        yield t
+
+
+def compressed_twice(c, t, g, H):
+    while True:
+        sent = c.compress(t, "rand-k:2")
+        t = c.mean(c.compress(steps(c, sent, g, H), "rand-k:2"))
+        yield t
+
+
 def late_mask(c, t, g, H):
     mask = c.rng.random(c.dim) < 0.5
     while True:
@@ -589,7 +622,7 @@ TRACED = [
     sum_of_rows, closures_and_namespaces, sums_of_many_names, rolled, permuted, zeros_like,
     growing_list, fewer_steps, changes_what_it_yielded, row_view_written, row_view_kept,
     broadcast_view, newaxis_view, stacked, copied_to, chosen_by_a_constant, schedule_in_a_for,
-    iterator_of_its_own,
+    iterator_of_its_own, feedback_of_members,
 ]  # fmt: skip
 REFUSED = {
     buffer: "the numbers of an array are asked for",
@@ -617,6 +650,9 @@ REFUSED = {
     mask_counted: "the attribute .sum of a random mask",
     mask_through_the_mean: "multiplied with the mask again",
     late_mask: "a random mask of an earlier round",
+    dithered: "the variance of what the compressor qsgd:4 sends depends on the sizes",
+    signs: "the compressor sign depends on the sizes of coordinates, which is not linear",
+    compressed_twice: "products of two random masks",
     sliced_members: "the indices of a drawn cohort",
     loop_over_members: "the indices of a drawn cohort",
     participants_by_chance: "the clients that take part depend on draws",
@@ -672,11 +708,11 @@ def test_refusals_name_the_expression():
         "    theta = theta + change / (1 + change**2)\n"
         "                                  ^^^^^^^^^"
     )
-    assert refusal(algorithms.ef21) == (
-        "the absolute value is not linear\n"
-        "  ef21.py:…\n"
-        "    largest = np.argpartition(np.abs(change), d - keep, axis=1)[:, d - keep :]\n"
-        "                              ^^^^^^^^^^^^^^"
+    assert refusal(algorithms.topk) == (
+        "the compressor top-k:1 depends on the sizes of coordinates, which is not linear\n"
+        "  topk.py:…\n"
+        "    sent = memories.send(clients, ends, theta)\n"
+        "           ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^"
     )
 
 

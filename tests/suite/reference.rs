@@ -146,3 +146,16 @@ fn the_keys_that_people_use_lead_to_their_entries() {
         assert!(!text.is_empty() && example != "–", "{row}");
     }
 }
+
+/// The page on own algorithms lists every compressor with the formulas that the program has.
+#[test]
+fn the_page_lists_every_compressor() {
+    let page = include_str!("../../docs/EXTENDING.md");
+    let page = page.split_whitespace().collect::<Vec<_>>().join(" ");
+    for info in exactfed::compression::COMPRESSORS {
+        let omega = info.omega.map_or("Biased".to_owned(), |omega| format!("ω = {omega}"));
+        let said = format!("sends {}. {omega}. Bits: {}.", info.sends, info.bits);
+        let item = format!("- `{}` (", info.form());
+        assert!(page.contains(&said) && page.contains(&item), "{item} … {said}");
+    }
+}

@@ -77,7 +77,9 @@ fn interval_by(text: impl Fn(f64) -> String, estimate: f64, interval: (f64, f64)
 pub fn estimate_text(text: NumberText, estimate: Estimate, scale: EstimateScale) -> String {
     let Estimate { value, interval } = estimate;
     let limits = match scale {
-        EstimateScale::Plain => bracket_of_any_sign(text, value, interval),
+        EstimateScale::Plain | EstimateScale::RelativeDifference => {
+            bracket_of_any_sign(text, value, interval)
+        }
         EstimateScale::Counted | EstimateScale::Logarithm | EstimateScale::MeanOver { .. } => {
             bracket(text, value, interval)
         }

@@ -12,9 +12,7 @@ const TOPICS: [Topic; 7] = [
         !plan.manifest.frontier.is_empty()
     }),
     ("tuned", "tuning best step size search", |plan| plan.tuning.is_some()),
-    ("real data", "records dataset data set", |plan| {
-        kinds(plan).any(|kind| kind.ends_with("-dataset"))
-    }),
+    ("real data", "records dataset data set", has_records),
     ("Dirichlet split", "heterogeneous heterogeneity non-iid label skew", |plan| {
         has(plan, &["split", "dirichlet"])
     }),
@@ -35,6 +33,11 @@ const TOPICS: [Topic; 7] = [
 fn kinds(plan: &Plan) -> impl Iterator<Item = &str> {
     let frontier = plan.frontier_problem.iter().map(|problem| problem.kind());
     plan.all_cells().map(|cell| cell.identity.problem.kind()).chain(frontier)
+}
+
+/// Whether a cell or a frontier of a plan has records of a data file, which instances divide at random.
+pub fn has_records(plan: &Plan) -> bool {
+    kinds(plan).any(|kind| kind.ends_with("-dataset"))
 }
 
 /// Whether a cell has a setting whose path ends with these keys. A table is a setting, and so is each

@@ -6,6 +6,7 @@ use crate::evidence::{Experiment, Rival, Separation, Standing, Standings, when_t
 use crate::report::number_text::ratio_text;
 use crate::report::setting_cells::setting_cell;
 use crate::report::text_table::{MOST_ROWS, TableFiles, TextCell, TextTable};
+use crate::report::topics::has_records;
 use exactfed_core::words::thousands;
 use exactfed_runner::manifest::Quantity;
 use exactfed_runner::plan::Plan;
@@ -84,7 +85,7 @@ fn ratios(plan: &Plan, standings: &Standings) -> String {
     if plan.manifest.instances.is_none_or(|instances| instances <= 1) {
         return "Ratios of means have a 95 % interval over paired runs (common noise).".to_owned();
     }
-    let same_records = if plan.source.files.is_empty() { "" } else { SAME_RECORDS };
+    let same_records = if has_records(plan) { SAME_RECORDS } else { "" };
     let by_means = if standings.rows.iter().any(is_by_means) { BY_MEANS } else { "" };
     format!(
         "Ratios are geometric means over instances of the problem, with a 95 % interval by Student’s t of their logarithms: it includes the variance between instances{same_records}.{by_means}"

@@ -99,6 +99,9 @@ pub enum EstimateScale {
     Counted,
     /// Logarithms that are shown as their exponential: ratios.
     Logarithm,
+    /// Logarithms of means over numbers that they are compared with: shown as relative differences, which are 0 where
+    /// both are equal.
+    RelativeDifference,
     /// Logarithms of means of a quantity over the number that they are compared with: shown as the means.
     MeanOver {
         /// The quantity of the means.
@@ -114,6 +117,7 @@ impl EstimateScale {
         match self {
             Self::Plain | Self::Counted => x,
             Self::Logarithm => libm::exp(x),
+            Self::RelativeDifference => libm::expm1(x),
             Self::MeanOver { value, .. } => value * libm::exp(x),
         }
     }

@@ -1,7 +1,7 @@
 //! Hashes of the data files that a manifest names: they enter the ids of its cells.
 
 use super::settings::SpecParts;
-use crate::data::DataFolder;
+use crate::data::{DataError, DataFolder};
 use crate::manifest::{Diagnostic, Source};
 use exactfed_core::algorithm::{Boxed, Instance};
 use exactfed_core::problem::arrays::{Contents, DataFile, FileSize, Files, FilesError};
@@ -80,6 +80,27 @@ impl Hashes {
         problem.spec.build(seed, &files, OracleForm::Own, Boxed).ok()
     }
 
+    /// The hash of the file at a path: the one that is known, or else that of its bytes, which is known from then on
+    /// together with how much the file holds.
+    fn hash(&mut self, path: &str) -> Result<String, DataError> {
+        if let Some(hash) = self.known.get(path) {
+            return Ok(hash.clone());
+        }
+        let (hash, size) = self.folder.hash(path)?;
+        self.known.insert(path.to_owned(), hash.clone());
+        self.sizes.insert(path.to_owned(), size);
+        Ok(hash)
+    }
+
+    /// The contents of the file at a path, whose hash is known from then on, so that results keep a copy of it.
+    ///
+    /// # Errors
+    /// Why it cannot be read, or that it has changed since its hash became known.
+    pub fn read(&mut self, path: &str) -> Result<Arc<Contents>, FilesError> {
+        let hash = self.hash(path).map_err(|error| FilesError::Unread(Box::new(error)))?;
+        self.folder.open(&DataFile { sha256: Some(hash), ..DataFile::at(path) })
+    }
+
     /// Adds to the settings of a problem the hashes of its data files and how much they hold. Returns a fault for each
     /// file that cannot be read. A hash that the source states is taken, whatever the file holds now: runs compare it
     /// when they read the file.
@@ -87,19 +108,13 @@ impl Hashes {
         let mut faults = Vec::new();
         for (key, file) in problem.files() {
             let path = &file.path;
-            if !self.known.contains_key(path) {
-                match self.folder.hash(path) {
-                    Ok((hash, size)) => {
-                        self.known.insert(path.clone(), hash);
-                        self.sizes.insert(path.clone(), size);
-                    }
-                    Err(error) => {
-                        faults.push(Fault::new(key, format!(": {error}")));
-                        continue;
-                    }
+            let hash = match self.hash(path) {
+                Ok(hash) => hash,
+                Err(error) => {
+                    faults.push(Fault::new(key, format!(": {error}")));
+                    continue;
                 }
-            }
-            let hash = self.known[path].clone();
+            };
             if !self.sizes.contains_key(path) {
                 self.sizes.extend(self.folder.size(path, &hash).map(|size| (path.clone(), size)));
             }

@@ -145,12 +145,23 @@ pub trait KindKeys<C>: DeserializeOwned + JsonSchema + fmt::Debug + Send + Sync 
     fn check(table: &Flattened<C, Self>, checker: &mut Checker<'_>)
     where
         Self: Sized;
+
+    /// The file that a table names in addition to those of the problem, if it names one: its key, and its path
+    /// relative to the manifest's folder. The plan reads it ([`NamedFiles`](super::NamedFiles)), so that tables do no
+    /// I/O.
+    fn file(_: &Flattened<C, Self>) -> Option<(&'static str, &str)>
+    where
+        Self: Sized,
+    {
+        None
+    }
 }
 
 /// A table of any kind, behind a pointer: what plans need of it without knowing its kind.
 trait AnyTable<C>: Any + fmt::Debug + Send + Sync {
     fn common(&self) -> &C;
     fn check(&self, checker: &mut Checker<'_>);
+    fn file(&self) -> Option<(&'static str, &str)>;
 }
 
 impl<C: CommonKeys, K: KindKeys<C>> AnyTable<C> for Flattened<C, K> {
@@ -160,6 +171,10 @@ impl<C: CommonKeys, K: KindKeys<C>> AnyTable<C> for Flattened<C, K> {
 
     fn check(&self, checker: &mut Checker<'_>) {
         K::check(self, checker);
+    }
+
+    fn file(&self) -> Option<(&'static str, &str)> {
+        K::file(self)
     }
 }
 
@@ -191,6 +206,12 @@ impl<C: CommonKeys> KindTable<C> {
     /// Notes what is wrong with it, beyond its common keys.
     pub fn check(&self, checker: &mut Checker<'_>) {
         checker.table(&self.path, |checker| self.table.check(checker));
+    }
+
+    /// The file that the table names in addition to those of the problem: its key and its path; `None` if it names
+    /// none.
+    pub fn file(&self) -> Option<(&'static str, &str)> {
+        self.table.file()
     }
 
     /// Reads all tables of a sort (`claim` or `figure`), kind by kind, from a tree that fits the schema of these kinds.

@@ -6,6 +6,7 @@ use super::figures::{default_figures, figure_ids};
 use super::frontier::frontier_problem;
 use super::hashes::Hashes;
 use super::kinds::{EvidenceKinds, KindTable};
+use super::named_files::NamedFiles;
 use super::places::{Checker, is_written, place_of};
 use super::types::Plan;
 use super::validate::{check_manifest, with_hints_for_overrides};
@@ -64,7 +65,9 @@ impl Plan {
             .map_err(reject_with_found)?;
         let frontier_problem =
             frontier_problem(&root, &manifest, &axes, &mut hashes).map_err(reject_with_found)?;
+        let named_files = NamedFiles::read(&claim_tables, &mut hashes, &root, &mut found);
         let mut checker = Checker::new(&root, &manifest, &cells);
+        checker.named_files = &named_files;
         checker.check(kinds, &figure_tables, &claim_tables);
         found.extend(checker.found);
         found.extend(hashes.unused(&source));
@@ -89,6 +92,7 @@ impl Plan {
             kinds,
             figure_tables,
             claim_tables,
+            named_files,
             cells,
             frontier_problem,
             figures,

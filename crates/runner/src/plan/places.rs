@@ -1,6 +1,7 @@
 //! Where a manifest's text has what a dotted path names, and diagnostics that point there.
 
 use super::cell::Cell;
+use super::named_files::NamedFiles;
 use super::settings::{Settings, short};
 use crate::manifest::axis::Choice;
 use crate::manifest::document::{Value, below};
@@ -68,6 +69,8 @@ pub struct Checker<'a> {
     pub manifest: &'a Manifest,
     /// The cells of the grid, of which tables may speak.
     pub cells: &'a [Cell],
+    /// The files that claims name. One that could not be read, which is noted already, is not among them.
+    pub named_files: &'a NamedFiles,
     /// The path of the table that is checked; that of the manifest is empty.
     table: String,
     /// The short names of all settings of the cells.
@@ -77,10 +80,11 @@ pub struct Checker<'a> {
 }
 
 impl<'a> Checker<'a> {
-    /// A checker of the manifest's top level, which has found nothing yet.
+    /// A checker of the manifest's top level, which has found nothing yet and knows no files that claims name.
     pub(super) fn new(root: &'a Node, manifest: &'a Manifest, cells: &'a [Cell]) -> Self {
         let known = Settings::all_names(cells.iter().map(|c| &c.settings)).into_iter().collect();
-        Self { root, manifest, cells, table: String::new(), known, found: Vec::new() }
+        let named_files = const { &NamedFiles::none() };
+        Self { root, manifest, cells, named_files, table: String::new(), known, found: Vec::new() }
     }
 
     /// Calls `check` with the keys meant within the table at a path, and returns to the top level. The path is one from

@@ -3,6 +3,7 @@
 use super::cell::Cell;
 use super::hashes::data_folder;
 use super::kinds::{EvidenceKinds, KindTable};
+use super::named_files::NamedFiles;
 use super::tuning::Tuning;
 use crate::data::DataFolder;
 use crate::manifest::claim::ClaimKeys;
@@ -26,6 +27,8 @@ pub struct Plan {
     pub figure_tables: Vec<KindTable<FigureKeys>>,
     /// `[[claim.<kind>]]`, kind by kind; none where the kinds are not known.
     pub claim_tables: Vec<KindTable<ClaimKeys>>,
+    /// The files that the claims name in addition to those of the problem.
+    pub named_files: NamedFiles,
     /// The cells, algorithm by algorithm, the first axis outermost.
     pub cells: Vec<Cell>,
     /// The problem of the frontiers, if there are any, with the hashes of its files.

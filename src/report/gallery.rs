@@ -141,7 +141,8 @@ fn authors(source: &Publication) -> String {
 }
 
 /// The questions of the published experiments, in the order of a reader's interest.
-const QUESTIONS: [&str; 12] = [
+const QUESTIONS: [&str; 13] = [
+    "Do published numbers of other groups come out again?",
     "Which algorithm needs the fewest communications?",
     "Which algorithm is best when each is tuned?",
     "What do participation, local work and data change?",

@@ -9,6 +9,7 @@ use super::coverage::{Coverage, Errata};
 use super::gallery::Gallery;
 use super::guide::GuideProblem;
 use super::index_entry::IndexEntry;
+use super::published::PublishedExperiments;
 use minijinja::value::{Serde, Value};
 use serde::Serialize;
 
@@ -18,6 +19,7 @@ pub struct OverviewPages {
     index: Gallery,
     /// The smoke experiments; `None` if there are none, or no others, so that the index shows them.
     smoke: Option<Gallery>,
+    published: Option<PublishedExperiments>,
     guide: Option<Guide>,
     coverage: Option<Coverage>,
     errata: Option<Errata>,
@@ -37,6 +39,7 @@ impl OverviewPages {
             std::mem::swap(&mut smoke, &mut shown);
         }
         Self {
+            published: PublishedExperiments::new(&shown),
             guide: Guide::new(&shown),
             index: Gallery::new(shown),
             smoke: (!smoke.is_empty()).then(|| Gallery::new(smoke)),
@@ -54,6 +57,7 @@ impl OverviewPages {
             "disagreements" if !self.index.disputes.is_empty() => {
                 Some(Value::from(Serde(&self.index)))
             }
+            "published" => self.published.as_ref().map(|all| Value::from(Serde(all))),
             "smoke" => self.smoke.as_ref().map(|smoke| Value::from(Serde(smoke))),
             "which-algorithm" => self.guide.as_ref().map(|guide| Value::from(Serde(guide))),
             "coverage" => self.coverage.as_ref().map(|coverage| Value::from(Serde(coverage))),

@@ -10,6 +10,7 @@ use crate::evidence::claims::JudgedClaim;
 use crate::evidence::{Experiment, Figure};
 use crate::stats::verdict::Verdict;
 use exactfed_core::sources;
+use exactfed_runner::manifest::Published;
 use exactfed_runner::plan::Plan;
 use serde::Serialize;
 use std::collections::BTreeSet;
@@ -27,6 +28,8 @@ pub struct IndexEntry {
     pub(super) guide: Vec<GuideProblem>,
     /// Its first map of the best algorithm (`[[phase]]`), as SVG; `None` if the manifest has none.
     pub(super) map: Option<String>,
+    /// The published experiment of another group that it runs again; `None` if its manifest names none.
+    pub(super) published: Option<Published>,
 }
 
 /// An experiment on a card.
@@ -86,7 +89,14 @@ impl IndexEntry {
         let phase = manifest.phase.first().map(|phase| phase.id.as_str());
         let drawn_map = page.figures.iter().find(|figure| Some(&*figure.id) == phase);
         let map = drawn_map.map(|figure| figure.svg.clone());
-        Self { card, claims: page.claims.list, p, guide: guide::problems(experiment), map }
+        Self {
+            card,
+            claims: page.claims.list,
+            p,
+            guide: guide::problems(experiment),
+            map,
+            published: manifest.published.clone(),
+        }
     }
 
     /// The name of the experiment.

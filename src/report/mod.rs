@@ -34,6 +34,7 @@ mod owned;
 mod page;
 mod page_data;
 mod provenance;
+mod published;
 mod series;
 mod setting_cells;
 mod summary;

@@ -5,8 +5,9 @@ pub type PageLink = (&'static str, &'static str);
 
 /// The pages about all experiments. The page of smoke experiments has no words: only the index links to it, in a
 /// sentence.
-pub const PAGES: [PageLink; 7] = [
+pub const PAGES: [PageLink; 8] = [
     ("index", "Experiments"),
+    ("published", "Other groups"),
     ("which-algorithm", "Which algorithm"),
     ("claims", "Claims"),
     ("coverage", "Coverage"),

@@ -48,9 +48,9 @@ macro_rules! templates {
 
 /// The pages that are written as HTML and as Markdown: one tree of blocks each, whose macros are
 /// those of `parts.html` or `parts.md`.
-const TREES: [(&str, &str); 7] = templates![
+const TREES: [(&str, &str); 8] = templates![
     "report.page" "index.page" "smoke.page" "claims.page" "disagreements.page" "coverage.page"
-    "errata.page"
+    "errata.page" "published.page"
 ];
 
 /// The other templates.

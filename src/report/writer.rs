@@ -239,6 +239,7 @@ impl Writer {
         self.link_reports(&names, &places)?;
         let common = context! {
             smoke => shown.get("smoke"),
+            published => shown.get("published"),
             guide => shown.get("which-algorithm"),
             coverage => shown.get("coverage"),
             errata => shown.get("errata"),

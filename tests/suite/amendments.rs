@@ -12,8 +12,17 @@ use std::path::Path;
 use toml::{Table, Value};
 
 /// Keys of a manifest that decide no verdict. Claims are compared one by one.
-const UNDECISIVE_KEYS: [&str; 8] =
-    ["title", "question", "finding", "source", "analysis", "figure", "opens-with", "amendment"];
+const UNDECISIVE_KEYS: [&str; 9] = [
+    "title",
+    "question",
+    "finding",
+    "source",
+    "published",
+    "analysis",
+    "figure",
+    "opens-with",
+    "amendment",
+];
 /// Keys of claims that decide no verdict. `identity` says that a claim holds by construction.
 const UNDECISIVE_CLAIM_KEYS: [&str; 12] = [
     "id",

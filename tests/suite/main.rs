@@ -53,6 +53,7 @@ mod pages;
 mod participation;
 mod phase;
 mod properties;
+mod published;
 mod quantities;
 mod race;
 mod ratios;

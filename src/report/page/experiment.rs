@@ -2,7 +2,7 @@
 
 use crate::evidence::Experiment;
 use exactfed_core::sources::{self, Publication};
-use exactfed_runner::manifest::Opening;
+use exactfed_runner::manifest::{Opening, Published};
 use exactfed_runner::plan::Plan;
 use serde::Serialize;
 use std::collections::BTreeSet;
@@ -17,6 +17,8 @@ pub struct ExperimentSection {
     pub opens_with: Opening,
     /// Its source, with the authors and the year of publications.
     pub source: String,
+    /// The published experiment of another group that it runs again.
+    pub published: Option<Published>,
     /// The publications that its source names.
     pub cited: Vec<&'static Publication>,
     pub seed: u64,
@@ -44,6 +46,7 @@ impl ExperimentSection {
             question: manifest.question.clone(),
             opens_with: manifest.opens_with,
             source: sources::cited(source),
+            published: manifest.published.clone(),
             cited: sources::named_in(source),
             seed: manifest.seed,
             noise_seed: manifest.noise_seed,

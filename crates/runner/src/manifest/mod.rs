@@ -13,6 +13,7 @@ pub mod frontier;
 pub mod kinds;
 pub mod phase;
 mod prediction;
+mod published;
 pub mod read;
 pub mod reference;
 pub mod schema;
@@ -27,6 +28,7 @@ use exactfed_core::algorithm::custom::CustomDefinition;
 use exactfed_core::problem::{self, OracleForm};
 use kinds::{AlgorithmEntry, AlgorithmTables};
 pub use prediction::{Prediction, add_bounds};
+pub use published::Published;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 pub use source::Source;
@@ -50,6 +52,8 @@ pub struct Manifest {
     /// Where the settings come from.
     #[schemars(example = &"SCAFFLSA, Figure 1(b)")]
     pub source: Option<String>,
+    /// `[published]`.
+    pub published: Option<Published>,
     /// Paragraphs for the report. Numbers from the results are written as `{{ … }}`, with these
     /// [functions](#analysis).
     ///

@@ -1,0 +1,49 @@
+//! The page *Published experiments of other groups, run again*, from the manifests that name such an experiment.
+
+use super::claims::ClaimText;
+use super::colored_text::ColoredText;
+use super::index_entry::IndexEntry;
+use exactfed_runner::manifest::Published;
+use serde::Serialize;
+
+/// The published experiments of other groups.
+#[derive(Serialize)]
+pub struct PublishedExperiments {
+    experiments: Vec<PublishedExperiment>,
+    /// The authors of the publications, each once, in the order of their first experiments.
+    authors: Vec<String>,
+}
+
+/// A published experiment with what its runs find.
+#[derive(Serialize)]
+struct PublishedExperiment {
+    /// The name of the experiment, by which its page is found.
+    name: String,
+    /// What was published, as the manifest says it.
+    published: Published,
+    /// The headline of its page.
+    headline: Vec<ColoredText>,
+    claims: Vec<ClaimText>,
+}
+
+impl PublishedExperiments {
+    /// The published experiments among all experiments of the index, in the order of the index; `None` if there are
+    /// none.
+    pub fn new(entries: &[IndexEntry]) -> Option<Self> {
+        let mut experiments = Vec::new();
+        let mut authors: Vec<String> = Vec::new();
+        for entry in entries {
+            let Some(published) = &entry.published else { continue };
+            if !authors.contains(&published.authors) {
+                authors.push(published.authors.clone());
+            }
+            experiments.push(PublishedExperiment {
+                name: entry.card.name.clone(),
+                published: published.clone(),
+                headline: entry.card.headline.clone(),
+                claims: entry.claims.clone(),
+            });
+        }
+        (!experiments.is_empty()).then_some(Self { experiments, authors })
+    }
+}

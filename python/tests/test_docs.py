@@ -93,9 +93,11 @@ def test_the_recipes_with_python(folder: Path) -> None:
             if line.startswith("python"):
                 assert re.fullmatch(re.escape(shown).replace("…", ".*"), shell(line)), line
                 run += 1
-    assert run >= 2
+    assert run >= 4
     verdict = "**supported** | With momentum FedAvg ends at half of the error or less | 0.131"
     assert verdict in (folder / "reports/momentum/report.md").read_text(encoding="utf-8")
+    verdict = "**supported** | After 200 kB natural compression is below no compression | 0.0141"
+    assert verdict in (folder / "reports/bits/report.md").read_text(encoding="utf-8")
 
 
 def test_the_snippet_of_the_tutorial(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -12,8 +12,8 @@
 //!
 //! Each of these modules imports only from modules that are named before it: [`rng`], [`linalg`], [`sources`],
 //! [`words`], [`flattened`]; [`compression`]; [`definition`]; [`client_sampling`]; [`kernel`]; [`problem`],
-//! [`round_program`]; [`federated`], the engine; [`algorithm`] and, apart from [`algorithm`] and from the engine, [`theory`]; [`moments`],
-//! which puts them together.
+//! [`round_program`]; [`federated`], the engine; [`algorithm`] and, apart from [`algorithm`] and from the engine,
+//! [`theory`]; [`moments`], which puts them together.
 
 #![deny(unsafe_code)]
 #![warn(missing_docs)]

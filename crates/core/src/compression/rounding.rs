@@ -54,8 +54,8 @@ const FRACTION_BITS: u32 = 52;
 /// The bits of its sign and its exponent.
 const SIGN_AND_EXPONENT_BITS: u64 = 12;
 
-/// One of the two powers of two next to x, with the sign of x, so that the mean over uniform draws in [0, 1) is x. Below
-/// the least normal number of double precision it is this number or 0; what is not finite stays as it is.
+/// One of the two powers of two next to x, with the sign of x, so that the mean over uniform draws in [0, 1) is x.
+/// Below the least normal number of double precision it is this number or 0; what is not finite stays as it is.
 pub(super) fn to_power_of_two(x: f64, draw: f64) -> f64 {
     if !x.is_finite() {
         return x;

@@ -177,8 +177,9 @@ impl<'p> RoundClients<'p> {
         });
     }
 
-    /// Lets these clients alone take part until the round ends. `weights` are w_k, N numbers, of which those of the
-    /// clients that take part count; without them the weights are their shares, divided by the sum of these.
+    /// Lets these clients alone take part until the round ends, or until others are named. `weights` are w_k, N numbers,
+    /// of which those of the clients that take part count; without them the weights are their shares, divided by the sum
+    /// of these. Where others are named within a round, [`RoundClients::charge`] has to say what it sends.
     ///
     /// # Panics
     /// If a client does not exist, or there are not N weights.
@@ -441,8 +442,8 @@ impl<'p> RoundClients<'p> {
     }
 
     /// Counts communications of this round, and the vectors and bytes that all clients and the server send, in place of
-    /// the price that the algorithm has for every round. Several charges in a round add up, and add to the messages that
-    /// were compressed.
+    /// the price that the algorithm has for every round. Several charges in a round add up, and add to the messages
+    /// that were compressed.
     pub fn charge(&mut self, communications: u64, vectors: u64, bytes: u64) {
         self.cost.communications += communications;
         self.cost.vectors_sent += vectors;

@@ -60,8 +60,8 @@ fn masks_multiply_what_they_hide() {
 /// A matrix under which the entries of a vector count together.
 const MIXING: [f64; 9] = [1.0, 0.5, -0.3, 0.2, 1.0, 2.0, 0.5, 0.1, 1.0];
 
-/// The program whose next θ is θ + (3/k) M (b ∘ (θ̄ − θ)) in three dimensions, with M = [`MIXING`], where b has k of the
-/// 3 entries; for clients it is the mean over clients with subsets of their own.
+/// The program whose next θ is θ + (3/k) M (b ∘ (θ̄ − θ)) in three dimensions, with M = [`MIXING`], where b has k of
+/// the 3 entries; for clients it is the mean over clients with subsets of their own.
 fn subset_program(size: usize, level: Level) -> Program {
     let mask = Mask { probability: size as f64 / 3.0, each: Each::Subset, level };
     let ends = if level == Level::Server { 2 } else { 1 };

@@ -59,8 +59,8 @@ impl Facts for Median {
     fn optimum(&self) -> &[f64] {
         &self.optimum
     }
-    fn local_optimum(&self, client: usize) -> &[f64] {
-        &self.local[client]
+    fn local_optimum(&self, client: usize) -> Option<&[f64]> {
+        Some(&self.local[client])
     }
     fn mean_field(&self, client: usize, theta: &[f64], out: &mut [f64]) {
         out[0] = field(&self.records[client], theta[0]);

@@ -76,13 +76,14 @@ class Exact:
         The rounds of your own algorithm, as a linear program in text; ``None`` where they are
         none, which :meth:`why` explains, and for built-in algorithms.
     optimum : array of shape (d,) or None
-        θ*, the zero of the mean of the clients' mean fields.
+        θ*, the zero of the mean of the clients' mean fields, or the one of least length if there
+        are several.
     optimum_error : float or None
         A bound on the distance of ``optimum`` from θ*, with all rounding errors.
     shares : array of shape (N,) or None
         π_c, the weight of each client in every mean; their sum is 1.
     client_optima : array of shape (N, d) or None
-        θ_c*, the zero of each client's mean field.
+        θ_c*, the zero of each client's mean field; not known if a client has none or several.
     client_fields : array of shape (N, d) or None
         F̄_c(θ*), each client's mean field at θ*.
     start : array of shape (d,) or None

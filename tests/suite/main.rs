@@ -27,6 +27,7 @@ mod faults;
 mod figure_files;
 mod figure_quantities;
 mod figures;
+mod flat_clients;
 #[path = "../support/forge.rs"]
 mod forge;
 mod fresh;

@@ -220,6 +220,52 @@ pub fn least_squares(rows: &[f64], theta: &[f64; 3]) -> least_squares::LeastSqua
     least_squares::Settings { dataset, l2: 0.0, batch: 1, sampling }.build(1, &files).unwrap()
 }
 
+/// Least squares without a penalty on random records of d features with random targets; client c holds `counts[c]` of
+/// them.
+pub fn unpenalised_ridge(counts: &[usize], d: usize) -> least_squares::LeastSquares {
+    let mut rng = Stream::shared_instance(23);
+    let all: usize = counts.iter().sum();
+    let rows: Vec<f64> = (0..all * d).map(|_| rng.gaussian()).collect();
+    let targets = (0..all).map(|_| rng.gaussian()).collect();
+    let clients = counts.iter().enumerate().flat_map(|(c, count)| vec![c as f64; *count]);
+    ridge_of_clients(&rows, targets, clients.collect(), d)
+}
+
+/// Least squares without a penalty for one client, on `count` random records of d features, each `copies` times with
+/// targets that differ.
+pub fn repeated_ridge(count: usize, d: usize, copies: usize) -> least_squares::LeastSquares {
+    let mut rng = Stream::shared_instance(29);
+    let rows: Vec<f64> = (0..count * d).map(|_| rng.gaussian()).collect();
+    let targets: Vec<f64> = (0..count * copies).map(|_| rng.gaussian()).collect();
+    ridge_of_clients(&rows.repeat(copies), targets, vec![0.0; count * copies], d)
+}
+
+/// Least squares without a penalty on these records, whose features are not standardised: d numbers, a target and the
+/// number of the client for each.
+fn ridge_of_clients(
+    rows: &[f64],
+    targets: Vec<f64>,
+    clients: Vec<f64>,
+    d: usize,
+) -> least_squares::LeastSquares {
+    let mut columns = vec![("label".to_owned(), targets), ("client".to_owned(), clients)];
+    for j in 0..d {
+        let column = rows.chunks_exact(d).map(|row| row[j]).collect();
+        columns.push((format!("feature {j}"), column));
+    }
+    let named = columns.into_iter().map(|(name, values)| (name, Column::Numbers(values)));
+    let dataset = Dataset {
+        clients: None,
+        split: Split::Column("client".into()),
+        intercept: false,
+        standardise: false,
+        ..Dataset::example()
+    };
+    let files = Fixed(Contents::Table(named.collect()));
+    let sampling = Sampling::default();
+    least_squares::Settings { dataset, l2: 0.0, batch: 1, sampling }.build(1, &files).unwrap()
+}
+
 /// Logistic regression in three dimensions for four clients with 4, 8, 12 and 16 records, which weigh by their records.
 pub fn weighted_logistic() -> logistic::Logistic {
     let (dataset, files) = unequal_records();

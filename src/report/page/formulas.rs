@@ -98,18 +98,30 @@ fn quantities(experiment: &Experiment<'_>) -> Vec<NamedFormula> {
     let record = &experiment.plan.manifest.record;
     let recorded = record.metrics.iter().map(|m| m.quantity());
     let all = std::iter::once(record.default_quantity()).chain(shown).chain(recorded);
-    unique(all).into_iter().flat_map(|q| formulas(q, &experiment.cells)).collect()
+    let several_optima = experiment.problems.several_optima.is_some();
+    let defined = unique(all).into_iter();
+    defined.flat_map(|quantity| formulas(quantity, &experiment.cells, several_optima)).collect()
 }
 
 /// The definitions of a quantity in these cells: two for a variance that is around the mean in some cells and around
-/// the optimum in others, none for a quantity without a meaning of its own, such as a count.
-fn formulas(quantity: Quantity, cells: &[CellResult<'_>]) -> Vec<NamedFormula> {
+/// the optimum in others, none for a quantity without a meaning of its own, such as a count. If there are
+/// `several_optima`, errors are distances to their set.
+fn formulas(
+    quantity: Quantity,
+    cells: &[CellResult<'_>],
+    several_optima: bool,
+) -> Vec<NamedFormula> {
     let around = quantity.average().map_or(Vec::new(), |average| centres(average, cells.iter()));
     let optimum = quantity.formula_around_optimum();
     let is_moment = optimum != quantity.formula() && around.contains(&Centre::Optimum);
     let around_mean =
         quantity.info().meaning.filter(|_| !is_moment || around.contains(&Centre::Mean));
-    let own = around_mean.map(|(words, tex)| NamedFormula::new(quantity.formula(), words, &[tex]));
+    let is_distance_to_set = several_optima && quantity.needs_optimum() && quantity.info().is_error;
+    let own = around_mean.map(|(words, tex)| {
+        let of_set = format!("{words}, where θ* is the nearest point of the set of minimisers");
+        let words = if is_distance_to_set { &of_set } else { words };
+        NamedFormula::new(quantity.formula(), words, &[tex])
+    });
     let (words, tex) = AROUND_OPTIMUM;
     let moment = is_moment.then(|| NamedFormula::new(optimum, words, &[tex]));
     own.into_iter().chain(moment).collect()

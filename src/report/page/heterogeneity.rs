@@ -26,6 +26,8 @@ pub struct HeterogeneitySection {
     pub biased_participation: Option<String>,
     /// The clause that says of which cells the proximal term alone makes local steps diverge; `None` if of none.
     pub unstable_proximal_terms: Option<String>,
+    /// The sentence that θ* is not unique, without its full stop; `None` if it is.
+    pub several_optima: Option<String>,
     /// Sentences on the columns of data files.
     pub remarks: Vec<String>,
     /// The sentence that says why facts at θ* are not known; `None` if they are.
@@ -58,6 +60,7 @@ impl HeterogeneitySection {
             has_given_weights: found.rows.iter().any(|row| row.weighted && row.has_given_weights),
             biased_participation: found.biased_participation.clone(),
             unstable_proximal_terms: found.unstable_proximal_terms.clone(),
+            several_optima: found.several_optima.clone(),
             remarks: found.remarks.clone(),
             unknown_at_optimum: found.unknown_at_optimum.map(UnknownAtOptimum::sentence),
             optimum_error: optimum_error.map(short),

@@ -238,7 +238,7 @@ mod tests {
         let mut sum = [0.0; 4];
         let mut right = [0.0; 2];
         for (client, c) in matrices.iter().enumerate() {
-            let optimum = problem.local_optimum(client);
+            let optimum = problem.local_optimum(client).unwrap();
             for i in 0..4 {
                 sum[i] += c[i];
             }

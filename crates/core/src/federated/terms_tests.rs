@@ -177,7 +177,8 @@ fn unnormalised_work_weighs_clients() {
     for (c, e) in work.iter().enumerate() {
         let hessian = problem.jacobian(c);
         system = system.plus(f64::from(*e), &hessian);
-        kernel::axpy(f64::from(*e), &hessian.apply(problem.local_optimum(c)), &mut rhs);
+        let own = problem.local_optimum(c).unwrap();
+        kernel::axpy(f64::from(*e), &hessian.apply(own), &mut rhs);
     }
     let weighted = crate::linalg::solve(&system, &rhs).unwrap();
     let gap = |gamma: f64, normalised: bool, from: &[f64]| {

@@ -210,9 +210,13 @@ fn mean_converges(facts: &dyn Facts, run: &Component, per_step: bool) -> bool {
 }
 
 /// lim E θ_t of a run, d numbers: the mean of θ that its rounds leave as it is. `None` if means do not converge, or if
-/// it is not known, such as where second moments do not close. The weight of the run is 1: any other would enter the
+/// it is not known, such as where second moments do not close or θ* is not unique. The weight of the run is 1: any other would enter the
 /// result. Step sizes that fall are taken to be those of the first round.
 pub fn fixed_point(facts: &dyn Facts, run: &Component) -> Option<Vec<f64>> {
+    // Rounding errors may hide that rounds leave several means as they are.
+    if facts.optimum_set().is_some() {
+        return None;
+    }
     let alone = std::slice::from_ref(run);
     ExactMoments::new(facts, alone).ok()?;
     let program = constant_rounds(alone, size(facts)).ok()?;

@@ -2,6 +2,7 @@
 //! single clients. Simulation against them is in `tests/suite/moments.rs`.
 
 mod coins;
+mod flat;
 mod participation;
 mod passes;
 mod schemes;
@@ -13,6 +14,7 @@ use crate::linalg::Matrix;
 use crate::problem::Twin;
 use crate::problem::quadratic::{self, Quadratic};
 use crate::problem::td::Noise;
+use crate::round_program::LocalUpdate;
 use crate::sample;
 use crate::sources::StatedAlgorithm::{FedAvg, RichardsonRomberg, Scaffold};
 use crate::theory::bounds::{Constants, PublishedRun};

@@ -1,39 +1,34 @@
 //! Affine mean fields, Ā θ − b̄, and their covariances: what several problems share.
 
 use super::facts::Facts;
+use super::lazy::get_or_compute;
+use super::optimum_set::Roots;
 use crate::kernel::{axpy, difference, dot};
 use crate::linalg::{Matrix, Singular, solve};
+use std::sync::OnceLock;
 
-/// An affine mean field Ā θ − b̄ of one client, or of all clients, with its root.
+/// An affine mean field Ā θ − b̄ of one client, or of all clients.
 pub struct Affine {
     /// Ā, d × d.
     pub matrix: Matrix,
     /// b̄, d numbers.
     pub offset: Vec<f64>,
-    /// The root, d numbers. [`Affine::new`] solves for it; a [`Twin`](super::Twin) whose client has a singular Ā puts
-    /// θ* here, which then need not be a root.
-    pub optimum: Vec<f64>,
+    /// What [`Self::root`] returns, once it is asked for.
+    root: OnceLock<Option<Vec<f64>>>,
 }
 
 impl Affine {
-    /// The field Ā θ − b̄, whose root is solved for.
-    ///
-    /// # Errors
-    /// [`Singular`] if it has no unique root.
-    pub fn new(matrix: Matrix, offset: Vec<f64>) -> Result<Self, Singular> {
-        let optimum = solve(&matrix, &offset)?;
-        Ok(Self { matrix, offset, optimum })
+    /// The field Ā θ − b̄, which need not have a root.
+    pub fn new(matrix: Matrix, offset: Vec<f64>) -> Self {
+        Self { matrix, offset, root: OnceLock::new() }
     }
 
     /// The mean of the clients' fields, which are summed in their order, weighted by the clients' shares, N numbers
-    /// whose sum must be 1 (Ā is divided by their sum, b̄ is not); all weigh 1/N if `shares` is `None`. Its root is θ*.
-    ///
-    /// # Errors
-    /// [`Singular`] if it has no unique root.
+    /// whose sum must be 1 (Ā is divided by their sum, b̄ is not); all weigh 1/N if `shares` is `None`.
     pub fn weighted_mean<'a>(
         clients: impl ExactSizeIterator<Item = &'a Self> + Clone,
         shares: Option<&[f64]>,
-    ) -> Result<Self, Singular> {
+    ) -> Self {
         let equal = 1.0 / clients.len() as f64;
         let matrix = Matrix::weighted_mean(clients.clone().map(|client| &client.matrix), shares);
         let mut offset = vec![0.0; matrix.rows()];
@@ -41,6 +36,25 @@ impl Affine {
             axpy(shares.map_or(equal, |shares| shares[c]), &client.offset, &mut offset);
         }
         Self::new(matrix, offset)
+    }
+
+    /// Solves for the root of a field that should have one, d numbers. A singular Ā is found where the solution breaks
+    /// down, which it need not do if rounding errors make Ā regular.
+    ///
+    /// # Errors
+    /// [`Singular`] if no unique root can be found.
+    pub fn solve(&self) -> Result<Vec<f64>, Singular> {
+        solve(&self.matrix, &self.offset)
+    }
+
+    /// The root, d numbers, which is solved for at the first call; `None` if Ā is singular up to rounding errors, as
+    /// that of a client may be.
+    pub fn root(&self) -> Option<&[f64]> {
+        let root = get_or_compute(&self.root, || {
+            let found = Roots::new(&self.matrix, &self.offset).ok()?;
+            found.set.is_none().then_some(found.root)
+        });
+        root.as_deref()
     }
 
     /// Writes the field at θ, Ā θ − b̄, to `field`, d numbers.

@@ -6,6 +6,7 @@ use super::affine::{Affine, mean_part};
 use super::arrays::{DataFile, Files, NpzArrays};
 use super::facts::Facts;
 use super::fault::Fault;
+use super::optimum_set::{OptimumSet, Roots};
 use super::oracle::Problem;
 use super::probabilities::check_probabilities;
 use crate::kernel::alias::Alias;
@@ -72,7 +73,8 @@ pub struct Atoms {
     shares: Option<Vec<f64>>,
     /// Σ π_c Ā_c, d × d.
     mean_matrix: Matrix,
-    optimum: Vec<f64>,
+    /// θ*, and all of them if there are several.
+    roots: Roots,
 }
 
 /// The atoms of all clients, M for each of N.
@@ -87,25 +89,17 @@ pub struct AtomTables {
     pub shares: Option<Vec<f64>>,
 }
 
-/// Why atoms have no unique solution.
+/// The mean of the clients' mean fields has no root.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
-pub enum AtomsError {
-    /// The mean field of a client has no unique root.
-    #[error("client {client}'s mean matrix Σ p A is singular: it has no unique θ_c*")]
-    SingularClient {
-        /// The index of the client.
-        client: usize,
-    },
-    /// The mean of the clients' mean fields has no unique root.
-    #[error("the clients' mean matrix is singular: there is no unique θ*")]
-    SingularMean,
-}
+#[error("the clients' mean matrix is singular, and no θ solves their mean system A θ = b: there is no θ*")]
+pub struct NoRoot;
 
 impl Atoms {
     /// Reads the atoms of all clients, checks them, and computes the facts that follow from them.
     ///
     /// # Errors
-    /// A [`Fault`] of `file` if an array is missing or does not hold what it should, or θ* or a θ_c* is not unique.
+    /// A [`Fault`] of `file` if an array is missing or does not hold what it should, or the mean field has no root. It
+    /// may have several, and a client none.
     fn new(arrays: &NpzArrays<'_>) -> Result<Self, Fault> {
         // 0 is a length that is not known yet: `get` sets it to that of the first array with this axis.
         let mut n = 0;
@@ -136,8 +130,8 @@ impl Atoms {
     /// have one length M and sum to 1, and the other tables must have entries for as many atoms.
     ///
     /// # Errors
-    /// If θ* or a θ_c* is not unique.
-    pub fn from_tables(n: usize, d: usize, tables: AtomTables) -> Result<Self, AtomsError> {
+    /// If there is no θ*. There may be several, and a client may have none.
+    pub fn from_tables(n: usize, d: usize, tables: AtomTables) -> Result<Self, NoRoot> {
         let AtomTables { matrices, offsets, probabilities, shares } = tables;
         let m = probabilities.len() / n;
         let mut clients = Vec::with_capacity(n);
@@ -151,19 +145,17 @@ impl Atoms {
                     .plus(p, &Matrix::from_fn(d, d, |i, j| matrices[(entry * d + i) * d + j]));
                 axpy(p, &offsets[entry * d..][..d], &mut offset);
             }
-            let mean = Affine::new(matrix, offset)
-                .map_err(|_| AtomsError::SingularClient { client: c })?;
             let weights: Vec<(u32, f64)> = (0..m as u32).zip(row.iter().copied()).collect();
             let distribution = Alias::new(&weights);
             let probabilities = row.to_vec();
+            let mean = Affine::new(matrix, offset);
             clients.push(AtomClient { distribution, probabilities, mean });
         }
         let means = clients.iter().map(|c: &AtomClient| &c.mean);
-        let mean = Affine::weighted_mean(means, shares.as_deref())
-            .map_err(|_| AtomsError::SingularMean)?;
+        let mean = Affine::weighted_mean(means, shares.as_deref());
+        let roots = Roots::new(&mean.matrix, &mean.offset).map_err(|_| NoRoot)?;
         let mean_matrix = mean.matrix;
-        let optimum = mean.optimum;
-        Ok(Self { atoms: m, matrices, offsets, clients, shares, mean_matrix, optimum })
+        Ok(Self { atoms: m, matrices, offsets, clients, shares, mean_matrix, roots })
     }
 
     /// Σ π_c Ā_c, the mean over the clients of their mean matrices, d × d.
@@ -192,10 +184,13 @@ impl Facts for Atoms {
         self.shares.as_deref()
     }
     fn optimum(&self) -> &[f64] {
-        &self.optimum
+        &self.roots.root
     }
-    fn local_optimum(&self, client: usize) -> &[f64] {
-        &self.clients[client].mean.optimum
+    fn optimum_set(&self) -> Option<&OptimumSet> {
+        self.roots.set.as_ref()
+    }
+    fn local_optimum(&self, client: usize) -> Option<&[f64]> {
+        self.clients[client].mean.root()
     }
     fn mean_field(&self, client: usize, theta: &[f64], field: &mut [f64]) {
         self.clients[client].mean.evaluate(theta, field);
@@ -209,7 +204,7 @@ impl Facts for Atoms {
         let mut covariance = Matrix::zeros(self.dim(), self.dim());
         let mut field = vec![0.0; self.dim()];
         for (z, &p) in self.clients[client].probabilities.iter().enumerate() {
-            self.field(client, z, &self.optimum, &mut field);
+            self.field(client, z, self.optimum(), &mut field);
             axpy(-1.0, &mean, &mut field);
             covariance.add_outer(p, &field, &field);
         }
@@ -225,7 +220,7 @@ impl Facts for Atoms {
         let mut constant = vec![0.0; d];
         for (z, &p) in self.clients[client].probabilities.iter().enumerate() {
             let matrix = &self.matrices[(client * self.atoms + z) * d * d..][..d * d];
-            self.field(client, z, &self.optimum, &mut constant);
+            self.field(client, z, self.optimum(), &mut constant);
             let m = Matrix::from_fn(d, d + 1, |i, j| match j {
                 _ if j == d => constant[i],
                 _ => matrix[i * d + j],
@@ -306,6 +301,38 @@ mod tests {
         check::agree(&build(contents(3, 3, 2)).unwrap(), 200_000);
     }
 
+    /// A client whose mean matrix is 0 has no optimum of its own, and the mean of all has one.
+    #[test]
+    fn a_client_without_curvature_is_a_client() {
+        let mut arrays = contents(3, 3, 2);
+        numbers_of(arrays.get_mut("A").unwrap())[..12].fill(0.0);
+        let problem = build(arrays).unwrap();
+        assert_eq!(problem.local_optimum(0), None);
+        assert!(problem.local_optimum(1).is_some() && problem.optimum_set().is_none());
+        check::agree(&problem, 200_000);
+    }
+
+    /// Where all matrices have the kernel of (1, −1), the optima are a line, and what lies along it is no error.
+    #[test]
+    fn optima_of_a_singular_mean_are_a_set() {
+        let mut arrays = contents(3, 3, 2);
+        for row in numbers_of(arrays.get_mut("A").unwrap()).chunks_exact_mut(4) {
+            row.copy_from_slice(&[row[0]; 4]);
+        }
+        for row in numbers_of(arrays.get_mut("b").unwrap()).chunks_exact_mut(2) {
+            row[1] = row[0];
+        }
+        let problem = build(arrays).unwrap();
+        let set = problem.optimum_set().unwrap();
+        assert_eq!(set.dimension(), 1);
+        let star = problem.optimum();
+        assert!((star[0] - star[1]).abs() < 1e-14, "the least one");
+        assert!(problem.sq_distance_to_optimum(&[star[0] + 3.0, star[1] - 3.0]) < 1e-28);
+        let away = problem.sq_distance_to_optimum(&[star[0] + 4.0, star[1]]);
+        assert!((away - 8.0).abs() < 1e-13, "{away}");
+        check::agree(&problem, 200_000);
+    }
+
     #[test]
     fn what_is_wrong_is_named_with_its_index() {
         let broken = |f: &dyn Fn(&mut BTreeMap<String, Array>)| {
@@ -330,8 +357,8 @@ mod tests {
                 "`b` has the shape [2, 2, 3]; expected (N = 2, M = 3, d = 2)",
             ),
             (
-                broken(&|a| numbers_of(a.get_mut("A").unwrap())[..12].fill(0.0)),
-                "client 0's mean matrix Σ p A is singular",
+                broken(&|a| numbers_of(a.get_mut("A").unwrap()).fill(0.0)),
+                "the clients' mean matrix is singular, and no θ solves",
             ),
         ] {
             assert!(message.contains(wanted), "{message}");

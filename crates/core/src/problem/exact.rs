@@ -19,7 +19,7 @@ impl Exact {
 
 impl Facts for Exact {
     forward_facts!(self.0, {
-        fn local_optimum(&self, client: usize) -> &[f64];
+        fn local_optimum(&self, client: usize) -> Option<&[f64]>;
         fn mean_field(&self, client: usize, theta: &[f64], field: &mut [f64]);
         fn curvature(&self, client: usize, m: &Matrix) -> Option<Vec<f64>>;
         fn convexity(&self) -> Option<f64>;

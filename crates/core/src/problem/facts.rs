@@ -3,11 +3,14 @@
 use super::chain::Trajectory;
 use super::groups::group_clients;
 use super::minimise::Minimiser;
+use super::optimum_set::OptimumSet;
+use crate::kernel::squared_distance;
 use crate::linalg::Matrix;
 
 /// Exact facts about a problem. F_c is client c's field, F̄_c its mean,
-/// F̄ = Σ π_c F̄_c with π_c the client's share; θ* solves F̄(θ*) = 0 and θ_c* solves
-/// F̄_c(θ_c*) = 0.
+/// F̄ = Σ π_c F̄_c with π_c the client's share; θ* solves F̄(θ*) = 0 and θ_c*, where there is one,
+/// is the only solution of F̄_c(θ_c*) = 0. Where θ* is not unique either ([`Facts::optimum_set`]), F̄_c and the
+/// covariances of its draws must be the same at all θ*, as they are for sums of convex functions.
 pub trait Facts: Send + Sync {
     /// d, the dimension of θ.
     fn dim(&self) -> usize {
@@ -28,7 +31,8 @@ pub trait Facts: Send + Sync {
     fn weight(&self, client: usize) -> f64 {
         self.unequal_shares().map_or(1.0, |shares| self.clients() as f64 * shares[client])
     }
-    /// θ*, d numbers; all NaN where it is not known ([`Facts::knows_optimum`]).
+    /// θ*, d numbers; all NaN where it is not known ([`Facts::knows_optimum`]), and the one of least length where there
+    /// are several ([`Facts::optimum_set`]).
     fn optimum(&self) -> &[f64];
     /// Whether θ* is known. It is not where it has no closed form and was not searched for; then no
     /// fact that depends on it is known either.
@@ -41,6 +45,17 @@ pub trait Facts: Send + Sync {
     fn knows_facts_at_optimum(&self) -> bool {
         self.knows_optimum()
     }
+    /// All θ*, where there is not only one; `None` if θ* is unique, or not known. Errors are then distances to this set.
+    fn optimum_set(&self) -> Option<&OptimumSet> {
+        None
+    }
+    /// ‖θ − θ*‖², or the squared distance of θ from the set of all θ* if there are several.
+    fn sq_distance_to_optimum(&self, theta: &[f64]) -> f64 {
+        match self.optimum_set() {
+            Some(set) => set.sq_distance(theta, self.optimum()),
+            None => squared_distance(theta, self.optimum()),
+        }
+    }
     /// A bound on the Euclidean distance of [`Facts::optimum`] from the optimum that counts all
     /// rounding errors, where one is known: of a mean loss of records. Other optima are solutions of
     /// linear systems, which are solved to the last digit; but the coefficients of these systems are
@@ -52,8 +67,9 @@ pub trait Facts: Send + Sync {
     fn searched_optimum(&self) -> Option<&Minimiser> {
         None
     }
-    /// θ_c*, d numbers.
-    fn local_optimum(&self, client: usize) -> &[f64];
+    /// θ_c*, d numbers; `None` if the client's mean field has no root or several, as that of a client with fewer records
+    /// than features. θ* may be unique all the same.
+    fn local_optimum(&self, client: usize) -> Option<&[f64]>;
     /// F̄_c(θ) into `field`, d numbers.
     fn mean_field(&self, client: usize, theta: &[f64], field: &mut [f64]);
     /// F̄_c(θ*), d numbers, which is 0 for all clients only if they have a common root.
@@ -288,6 +304,7 @@ macro_rules! forward_facts {
             fn optimum(&self) -> &[f64];
             fn knows_optimum(&self) -> bool;
             fn knows_facts_at_optimum(&self) -> bool;
+            fn optimum_set(&self) -> Option<&$crate::problem::OptimumSet>;
             fn optimum_error(&self) -> Option<f64>;
             fn searched_optimum(&self) -> Option<&$crate::problem::minimise::Minimiser>;
             fn jacobian(&self, client: usize) -> Matrix;

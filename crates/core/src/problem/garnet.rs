@@ -357,8 +357,11 @@ mod tests {
         assert_eq!(two.local_optimum(1), two.local_optimum(3));
         assert_ne!(two.local_optimum(0), two.local_optimum(1));
         let perturbed = instance(KINDS[3], 7);
-        let apart = |c: usize| sample::distance(perturbed.local_optimum(c), two.local_optimum(c));
-        let kernels = sample::distance(two.local_optimum(0), two.local_optimum(1));
+        let apart = |c: usize| {
+            sample::distance(perturbed.local_optimum(c).unwrap(), two.local_optimum(c).unwrap())
+        };
+        let kernels =
+            sample::distance(two.local_optimum(0).unwrap(), two.local_optimum(1).unwrap());
         for c in 0..5 {
             assert!(apart(c) > 0.0 && apart(c) < 0.1 * kernels, "{} of {kernels}", apart(c));
         }

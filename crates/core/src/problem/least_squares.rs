@@ -4,13 +4,13 @@
 use super::affine::Affine;
 use super::arrays::{DataFile, Files};
 use super::cost::{ProblemCost, RecordCost, RecordCounts, estimate_features};
-use super::dataset::{ClientRecords, Dataset};
+use super::dataset::{ClientRecords, Dataset, Records};
 use super::fault::{Fault, Faults};
 use super::form::{OracleForm, Visitor};
-use super::records::{RecordLoss, RecordProblem, Sampling};
+use super::records::{RecordLoss, RecordProblem, RecordSets as _, Sampling};
 use super::settings::OnRecords;
-use crate::kernel::axpy;
 use crate::kernel::records::{Link, RecordTables};
+use crate::kernel::{axpy, difference};
 use crate::linalg::{DD_EPSILON, Dd, Matrix};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -22,7 +22,8 @@ pub struct Settings {
     /// The records, and how they are partitioned among clients.
     #[schemars(example = Dataset::example())]
     pub dataset: Dataset,
-    /// λ, the weight of the penalty λ/2 ‖θ‖², 0 or more; 0 needs records of full rank at every client.
+    /// λ, the weight of the penalty λ/2 ‖θ‖², 0 or more. With 0 the minimiser need not be unique: where the records of
+    /// all clients together have not full rank, errors are distances to the set of minimisers.
     #[serde(default)]
     #[schemars(range(min = 0.0), example = 0.1)]
     pub l2: f64,
@@ -62,32 +63,14 @@ impl super::settings::Settings for Settings {
         vec![("dataset.file", &mut self.dataset.file)]
     }
 
-    /// Reads the records, partitions them among clients, and solves the linear systems of the clients and
-    /// of their mean for θ_c* and θ*.
+    /// Reads the records, partitions them among clients, and solves the linear system of the mean of the clients for θ*.
     ///
     /// # Errors
-    /// A fault of the file or of the partition, or of `l2` where a system is singular: without a penalty each client's
-    /// records must have full rank.
+    /// A fault of the file or of the partition, or of `l2` where the system has no solution in double precision.
     fn build(&self, seed: u64, files: &dyn Files) -> Result<LeastSquares, Fault> {
         let loaded = self.dataset.load_with_numbers(files, seed)?;
-        let ClientRecords { records, held, shares, .. } = &loaded;
-        let labels = records.label_numbers()?;
-        let d = records.dimension();
-        let mut fields = Vec::with_capacity(held.len());
-        for (c, own) in held.iter().enumerate() {
-            let mut matrix = Matrix::identity(d).scaled(self.l2);
-            let mut offset = vec![0.0; d];
-            let weight = 1.0 / own.len() as f64;
-            for &i in own {
-                matrix.add_outer(weight, records.row(i), records.row(i));
-                axpy(weight * labels[i], records.row(i), &mut offset);
-            }
-            let field = Affine::new(matrix, offset);
-            fields.push(field.map_err(|_| singular_system(&format!("client {c}'s")))?);
-        }
-        let mean = Affine::weighted_mean(fields.iter(), shares.as_deref())
-            .map_err(|_| singular_system("the"))?;
-        let loss = RidgeLoss { l2: self.l2, batch: self.batch, fields, mean };
+        let loss = self.loss(&loaded)?;
+        let d = loaded.records.dimension();
         // `part` is the records of the clients, with a set for each, and then the test set, which is one set.
         loaded.build_problem(loss, None, files, |part, sets| {
             let labels = part.label_numbers()?;
@@ -114,12 +97,51 @@ impl super::settings::Settings for Settings {
     }
 }
 
-/// The fault that records do not determine a minimiser without a penalty. `whose` says whose records they
-/// are: "client 3's", or "the" for those of all clients.
-fn singular_system(whose: &str) -> Fault {
-    let message =
-        format!("{whose} records do not have full rank: a positive λ makes the system regular");
-    Fault::new("l2", message)
+impl Settings {
+    /// The loss with the mean fields of these clients.
+    fn loss(&self, loaded: &ClientRecords) -> Result<RidgeLoss, Fault> {
+        let ClientRecords { records, held, shares, .. } = loaded;
+        let labels = records.label_numbers()?;
+        let d = records.dimension();
+        // With a penalty the matrix of a client is regular and known in any case: results have the bits of its products.
+        let mut fields = Vec::with_capacity(held.len());
+        for own in held {
+            let has_matrix = self.l2 > 0.0 || own.len() >= d;
+            fields.push(has_matrix.then(|| mean_field(records, &labels, own, self.l2)));
+        }
+        let all: usize = held.iter().map(Vec::len).sum();
+        let matrices: Vec<&Affine> = fields.iter().flatten().collect();
+        let mean = if matrices.len() == held.len() {
+            Some(Affine::weighted_mean(matrices.into_iter(), shares.as_deref()))
+        } else if all >= d {
+            let mut mean = Affine::new(Matrix::zeros(d, d), vec![0.0; d]);
+            for (c, own) in held.iter().enumerate() {
+                let share = shares.as_ref().map_or(1.0 / held.len() as f64, |shares| shares[c]);
+                add_records(records, &labels, own, share, &mut mean);
+            }
+            Some(mean)
+        } else {
+            None
+        };
+        Ok(RidgeLoss { l2: self.l2, batch: self.batch, fields, mean })
+    }
+}
+
+/// The mean field (E xxᵀ + λI)θ − E y x over records of these numbers, where λ is `l2`.
+fn mean_field(records: &Records, labels: &[f64], own: &[usize], l2: f64) -> Affine {
+    let d = records.dimension();
+    let mut field = Affine::new(Matrix::identity(d).scaled(l2), vec![0.0; d]);
+    add_records(records, labels, own, 1.0, &mut field);
+    field
+}
+
+/// Adds `share` times (E xxᵀ)θ − E y x, over records of these numbers, to an affine field.
+fn add_records(records: &Records, labels: &[f64], own: &[usize], share: f64, field: &mut Affine) {
+    let weight = share / own.len() as f64;
+    for &i in own {
+        field.matrix.add_outer(weight, records.row(i), records.row(i));
+        axpy(weight * labels[i], records.row(i), &mut field.offset);
+    }
 }
 
 /// An instance on dense records.
@@ -131,16 +153,19 @@ pub struct RidgeLoss {
     l2: f64,
     /// B, the number of records of an oracle call.
     batch: usize,
-    /// The mean field (E xxᵀ + λI)θ − E y x of each client.
-    fields: Vec<Affine>,
-    /// The mean of the clients' fields.
-    mean: Affine,
+    /// The mean field (E xxᵀ + λI)θ − E y x of each client by its matrix; `None` of a client that has fewer records than
+    /// features, if there is no penalty: its records are the shorter way to the field.
+    fields: Vec<Option<Affine>>,
+    /// The mean of the clients' fields by its matrix; `None` if all clients together have fewer records than features and
+    /// there is no penalty.
+    mean: Option<Affine>,
 }
 
 /// The number that is kept of a record at a point θ is its residual xᵀθ − y; the weight ∂²ℓ/∂u² is 1.
 impl RecordLoss<RecordTables> for RidgeLoss {
     const LARGEST_WEIGHT: f64 = 1.0;
     const SELF_CONCORDANCE: f64 = 0.0;
+    const AFFINE: bool = true;
 
     fn l2(&self) -> f64 {
         self.l2
@@ -148,8 +173,11 @@ impl RecordLoss<RecordTables> for RidgeLoss {
     fn batch(&self) -> usize {
         self.batch
     }
-    fn affine(&self) -> Option<(&[Affine], &Affine)> {
-        Some((&self.fields, &self.mean))
+    fn affine(&self, set: usize) -> Option<&Affine> {
+        self.fields[set].as_ref()
+    }
+    fn mean_affine(&self) -> Option<&Affine> {
+        self.mean.as_ref()
     }
     fn record_numbers(&self, records: &RecordTables, set: usize, theta: &[f64]) -> Vec<f64> {
         records.errors(set, theta)
@@ -178,5 +206,16 @@ impl RecordLoss<RecordTables> for RidgeLoss {
     }
     fn losses(&self, records: &RecordTables, set: usize, theta: &[f64]) -> Vec<f64> {
         records.errors(set, theta).iter().map(|error| 0.5 * error * error).collect()
+    }
+    /// ½ (u − u*)² of each record of a set, with u and u* its products with θ and θ*.
+    fn divergences(
+        &self,
+        records: &RecordTables,
+        set: usize,
+        _at: &[f64],
+        [theta, star]: [&[f64]; 2],
+    ) -> Vec<f64> {
+        let apart = records.products(set, &difference(theta, star));
+        apart.iter().map(|change| 0.5 * change * change).collect()
     }
 }

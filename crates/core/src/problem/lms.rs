@@ -133,8 +133,8 @@ impl Facts for Lms {
     fn optimum(&self) -> &[f64] {
         &self.optimum
     }
-    fn local_optimum(&self, client: usize) -> &[f64] {
-        &self.clients[client].model
+    fn local_optimum(&self, client: usize) -> Option<&[f64]> {
+        Some(&self.clients[client].model)
     }
     /// Writes R_k (θ − w_k).
     fn mean_field(&self, client: usize, theta: &[f64], field: &mut [f64]) {
@@ -248,7 +248,7 @@ mod tests {
     fn one_covariance_means_the_mean_model() {
         let problem = instance(Covariances::Same);
         for i in 0..3 {
-            let mean = (0..4).map(|c| problem.local_optimum(c)[i]).sum::<f64>() / 4.0;
+            let mean = (0..4).map(|c| problem.local_optimum(c).unwrap()[i]).sum::<f64>() / 4.0;
             assert!((problem.optimum()[i] - mean).abs() < 1e-14);
         }
         let rotated = instance(Covariances::Rotated);

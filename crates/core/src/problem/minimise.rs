@@ -1,4 +1,4 @@
-//! The minimiser of a strongly convex function without a formula, by Newton's method.
+//! The minimiser of a convex function without a formula, by Newton's method.
 //!
 //! Up to [`MOST_REFINED`] unknowns each step solves with a refined factorisation and the search
 //! ends at a fixed point, from which no step shrinks the gradient. With more unknowns, gradients are
@@ -29,18 +29,24 @@ const SMALL: f64 = 1e-8;
 /// The most conjugate-gradient iterations of one Newton step.
 const MOST_ITERATIONS: usize = 1000;
 
-/// A twice differentiable, strongly convex function f of d unknowns. It remembers the point of
+/// A twice differentiable, convex function f of d unknowns. It remembers the point of
 /// the last gradient, at which its Hessian and products with it are computed.
 pub trait Objective {
     /// d, the number of unknowns.
     fn dim(&self) -> usize;
-    /// μ > 0, a lower bound on the eigenvalues of all Hessians.
-    fn convexity(&self) -> f64;
+    /// μ > 0, a lower bound on the eigenvalues of all Hessians; `None` if f is not known to be strongly convex, so that
+    /// it may have several minimisers or none.
+    fn convexity(&self) -> Option<f64>;
+    /// Whether f is known to have no minimiser, since it falls for ever along `direction`, d numbers.
+    fn falls_along(&self, _direction: &[f64]) -> bool {
+        false
+    }
     /// ∇f(θ), d numbers; θ becomes the point at which Hessians are computed.
     fn gradient(&mut self, theta: &[f64]) -> Vec<f64>;
     /// ∇²f v at the point of the last gradient, d numbers.
     fn product(&self, v: &[f64]) -> Vec<f64>;
-    /// ∇²f at the point of the last gradient, d × d. With more than [`MOST_REFINED`] unknowns only its lower
+    /// ∇²f at the point of the last gradient, d × d, plus a multiple of the projection on the directions along which f
+    /// is known to be flat, if there are any, which makes it regular. With more than [`MOST_REFINED`] unknowns only its lower
     /// triangle is read, so that the upper one may be undefined.
     fn hessian(&self) -> Matrix;
     /// The most unknowns for which factoring the Hessian takes less time than conjugate gradients.
@@ -54,7 +60,7 @@ pub trait Objective {
 pub struct Minimiser {
     /// θ, d numbers.
     pub theta: Vec<f64>,
-    /// ‖∇f(θ)‖/μ as the search computed it; its bits show whether a cached θ is the minimiser of a given
+    /// ‖∇f(θ)‖/μ as the search computed it, or ‖∇f(θ)‖ if μ is not known; its bits show whether a cached θ is the minimiser of a given
     /// function ([`Minimiser::is_at`]). It is no bound on the distance to the minimiser, since gradients have
     /// rounding errors.
     pub residual: f64,
@@ -96,22 +102,23 @@ impl Minimiser {
     /// Whether θ is the result of a search for the minimiser of this very `f`: its residual, computed again,
     /// has the bits of the one that is kept. θ must have as many numbers as `f` has unknowns.
     pub fn is_at(&self, f: &mut impl Objective) -> bool {
-        norm(&f.gradient(&self.theta)) / f.convexity() == self.residual
+        norm(&f.gradient(&self.theta)) / f.convexity().unwrap_or(1.0) == self.residual
     }
 }
 
 /// An approximate minimiser of `f`, by Newton's method from 0, whose steps are halved until the gradient
-/// shrinks. It returns the last point even where it found no minimum, which its `residual` shows. Its `error` is always
+/// shrinks. It returns the last point even where it found no minimum, which its `residual` shows, and ends where f is
+/// known to fall for ever along the point. Its `error` is always
 /// infinite, until the caller computes a bound. The point at which `f` computes Hessians afterwards need not be θ.
 pub fn minimise(f: &mut impl Objective) -> Minimiser {
     let refined = f.dim() <= MOST_REFINED;
-    let close = if refined { 0.0 } else { CLOSE * f.convexity() };
+    let close = f.convexity().filter(|_| !refined).map_or(0.0, |convexity| CLOSE * convexity);
     let mut theta = vec![0.0; f.dim()];
     let mut gradient = f.gradient(&theta);
     let first = norm(&gradient);
     for _ in 0..MOST_STEPS {
         let size = norm(&gradient);
-        if size <= close {
+        if size <= close || f.falls_along(&theta) {
             break;
         }
         let direction = newton_direction(f, &gradient, size / first);
@@ -121,7 +128,8 @@ pub fn minimise(f: &mut impl Objective) -> Minimiser {
             break;
         }
     }
-    Minimiser { theta, residual: norm(&gradient) / f.convexity(), error: f64::INFINITY }
+    let residual = norm(&gradient) / f.convexity().unwrap_or(1.0);
+    Minimiser { theta, residual, error: f64::INFINITY }
 }
 
 /// The Newton step (∇²f)⁻¹g at the point of the last gradient, for a gradient g that is more exact than
@@ -245,8 +253,8 @@ mod tests {
         fn dim(&self) -> usize {
             self.theta.len()
         }
-        fn convexity(&self) -> f64 {
-            1.0
+        fn convexity(&self) -> Option<f64> {
+            Some(1.0)
         }
         fn gradient(&mut self, theta: &[f64]) -> Vec<f64> {
             self.theta = theta.to_vec();

@@ -13,7 +13,7 @@ use crate::rng::Stream;
 /// The problem `P` with F_c(θ; Z) replaced by F_c(θ*; Z) + ∇F_c(θ*; Z)(θ − θ*).
 pub struct Twin<P> {
     problem: P,
-    /// The mean field H_c θ − b_c with its root, one per distribution.
+    /// The mean field H_c θ − b_c, one per distribution.
     fields: Vec<Affine>,
     /// The index of each client's field.
     field_of: Vec<usize>,
@@ -29,10 +29,7 @@ impl<P: Problem> Twin<P> {
             let matrix = problem.jacobian(client);
             let mut offset = matrix.apply(problem.optimum());
             axpy(-1.0, &problem.field_at_optimum(client), &mut offset);
-            // Where H_c is singular the field has no unique root, and θ* stands for θ_c*.
-            let optimum = problem.optimum().to_vec();
-            let field = Affine::new(matrix.clone(), offset.clone());
-            fields.push(field.unwrap_or(Affine { matrix, offset, optimum }));
+            fields.push(Affine::new(matrix, offset));
         }
         Self { problem, fields, field_of }
     }
@@ -49,8 +46,8 @@ impl<P: Problem> Facts for Twin<P> {
         fn record_count(&self, client: usize) -> Option<usize>;
     });
 
-    fn local_optimum(&self, client: usize) -> &[f64] {
-        &self.fields[self.field_of[client]].optimum
+    fn local_optimum(&self, client: usize) -> Option<&[f64]> {
+        self.fields[self.field_of[client]].root()
     }
     fn mean_field(&self, client: usize, theta: &[f64], field: &mut [f64]) {
         self.fields[self.field_of[client]].evaluate(theta, field);

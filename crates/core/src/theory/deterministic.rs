@@ -39,9 +39,13 @@ const MAX_PASSES: usize = 200;
 /// It is found by θ ← θ + (I − Γ̄)⁻¹ (T(θ) − θ), with T for [`round`]: Newton's method with the derivative Γ̄ at θ*
 /// in place of the derivative at θ. The search ends when ‖T(θ) − θ‖ no longer shrinks, as it does once rounding
 /// errors are all that is left. `None` if it still shrinks after `MAX_PASSES` steps, if a number is not finite, or
-/// if I − Γ̄ is singular. Rounds from other points need not lead to it: see [`attracts`]. A server step other than 1
+/// if I − Γ̄ is singular, as where θ* is not unique. Rounds from other points need not lead to it: see [`attracts`]. A server step other than 1
 /// does not change the fixed point.
 pub fn fixed_point(facts: &dyn Facts, update: impl Fn(usize) -> LocalUpdate) -> Option<Vec<f64>> {
+    // Rounding errors may make I − Γ̄ regular.
+    if facts.optimum_set().is_some() {
+        return None;
+    }
     let d = facts.dim();
     let map = RoundMap::linearised(facts, &update);
     let system = Matrix::identity(d).plus(-1.0, &map.gamma);

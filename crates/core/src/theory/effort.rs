@@ -112,7 +112,7 @@ mod tests {
         fn optimum(&self) -> &[f64] {
             unreachable!()
         }
-        fn local_optimum(&self, _: usize) -> &[f64] {
+        fn local_optimum(&self, _: usize) -> Option<&[f64]> {
             unreachable!()
         }
         fn mean_field(&self, _: usize, _: &[f64], _: &mut [f64]) {

@@ -157,8 +157,11 @@ impl Expansion {
     /// The terms of the expansions of a problem.
     ///
     /// # Errors
-    /// [`Singular`] if not all eigenvalues of A have positive real parts.
+    /// [`Singular`] if not all eigenvalues of A have positive real parts, as where θ* is not unique.
     pub fn new(facts: &dyn Facts) -> Result<Self, Singular> {
+        if facts.optimum_set().is_some() {
+            return Err(Singular);
+        }
         let n = facts.clients();
         let d = facts.dim();
         let mean = mean_of(facts, |c| facts.weight(c), |c| facts.jacobian(c));

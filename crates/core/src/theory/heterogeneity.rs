@@ -19,7 +19,7 @@ pub struct Measures {
     /// ζ₂: root mean square over clients of ‖H_c − A‖, the spectral norm (RR
     /// A2, i = 2).
     pub zeta2: f64,
-    /// The smallest eigenvalue of the symmetric part of A = Σ π_c H_c: μ, or a.
+    /// The smallest eigenvalue of the symmetric part of A = Σ π_c H_c: μ, or a. Not above 0 where θ* is not unique.
     pub mu: f64,
     /// The largest spectral norm of a client's H_c: L.
     pub smoothness: f64,
@@ -165,7 +165,8 @@ impl Measures {
         Some(Self {
             zeta1: libm::sqrt(zeta1_square),
             zeta2: libm::sqrt(zeta2_square),
-            mu: mu.value,
+            // Rounding errors may hide that A is singular.
+            mu: if facts.optimum_set().is_some() { mu.value.min(0.0) } else { mu.value },
             smoothness,
             noise: all_noise,
             virtual_gap: gap,

@@ -1,8 +1,9 @@
 //! Exact means on linear fields (SCAFFLSA (24), Thm 4.1), also for clients with different
 //! local updates and with proximal terms.
 //!
-//! F̄_c is the mean field of client c, Ā_c or H_c its Jacobian at θ*, θ_c* its root, and π_c the client's share. A
-//! local update is what a client does in a round: its step size, number of steps, batch and proximal weight μ.
+//! F̄_c is the mean field of client c, Ā_c or H_c its Jacobian at θ*, θ_c* its root, if it has only one, and π_c the
+//! client's share. A local update is what a client does in a round: its step size, number of steps, batch and
+//! proximal weight μ.
 
 use crate::kernel::{axpy, difference};
 use crate::linalg::{Matrix, Singular, solve};
@@ -89,22 +90,29 @@ struct ClientMap {
 
 impl ClientMap {
     /// The map of a client's local steps `update` on its field linearised at θ*. Only plain steps on a
-    /// linear field have the client's own optimum as their fixed point.
+    /// linear field have the client's own optimum as their fixed point, and a client may have none.
     fn new(facts: &dyn Facts, client: usize, update: LocalUpdate) -> Self {
-        if facts.linear() && update.proximal == 0.0 {
-            Self::around_local_optimum(facts, client, update)
-        } else {
-            Self::around_optimum(facts, client, update)
+        let is_plain = facts.linear() && update.proximal == 0.0;
+        // On other fields the client's optimum would have to be searched for.
+        let local_optimum = if is_plain { facts.local_optimum(client) } else { None };
+        match local_optimum {
+            Some(local_optimum) => Self::around_local_optimum(facts, client, update, local_optimum),
+            None => Self::around_optimum(facts, client, update),
         }
     }
 
     /// The map of plain steps on a linear field, which approach θ_c*: the constant is
     /// (θ_c* − θ*) − Γ_c(θ_c* − θ*).
-    fn around_local_optimum(facts: &dyn Facts, client: usize, update: LocalUpdate) -> Self {
+    fn around_local_optimum(
+        facts: &dyn Facts,
+        client: usize,
+        update: LocalUpdate,
+        local_optimum: &[f64],
+    ) -> Self {
         let d = facts.dim();
         let one = Matrix::identity(d).plus(-update.step, &facts.jacobian(client));
         let gamma = one.power(update.steps);
-        let added = difference(facts.local_optimum(client), facts.optimum());
+        let added = difference(local_optimum, facts.optimum());
         let subtracted = gamma.apply(&added);
         Self { gamma, added, subtracted }
     }
@@ -155,8 +163,12 @@ pub fn limit_effort(facts: &dyn Facts, most_steps: u64) -> Effort {
 /// The point θ* + b, d numbers, with FedLSA's exact bias b where client c takes the local steps `update(c)`. If
 /// E θ_t is this point, so is E θ_{t+1}: it is lim E θ_t if means converge ([`crate::moments::means_converge`]),
 /// which is not checked here. `None` if the field is not linear, if draws are not independent, or if rounds keep
-/// no mean or more than one.
+/// no mean or more than one, as where θ* is not unique.
 pub fn limit(facts: &dyn Facts, update: impl Fn(usize) -> LocalUpdate) -> Option<Vec<f64>> {
+    // Rounding errors may make I − Γ̄ regular.
+    if facts.optimum_set().is_some() {
+        return None;
+    }
     let mut limit = RoundMap::with_updates(facts, update)?.bias().ok()?;
     axpy(1.0, facts.optimum(), &mut limit);
     Some(limit)

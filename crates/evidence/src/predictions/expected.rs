@@ -102,13 +102,17 @@ pub fn quantity_of_moments(
 }
 
 /// The expectation of a quantity by these moments of a cell on an instance, which may be infinite; `None` if moments do
-/// not give it.
+/// not give it, which of a problem with several θ* determine the squared distance to the set of these alone.
 pub fn quantity_of_any_moments(
     moments: &Moments,
     quantity: Quantity,
     (cell, scenario): (&Cell, &Scenario),
 ) -> Option<f64> {
     let expected = quantity.info().expected?;
+    if let Some(set) = scenario.instance.optimum_set() {
+        return (quantity == Quantity::SqError && moments.sq_error.is_finite())
+            .then(|| set.expected_sq_distance(&moments.mean, &moments.covariance));
+    }
     let optimum = scenario.instance.optimum();
     // Whether there is a limit takes time to find out.
     let needs_limit = quantity == Quantity::SqErrorLimit;

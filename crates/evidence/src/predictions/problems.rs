@@ -16,7 +16,8 @@ use exactfed_runner::manifest::Oracle;
 use exactfed_runner::plan::{Cell, Plan, Setting, short};
 use exactfed_runner::runner::Prepared;
 use exactfed_runner::runner::cautions::{
-    CellOnInstance, biased_participation, remarks_on_data, unstable_proximal_terms_of_plan,
+    CellOnInstance, biased_participation, remarks_on_data, several_optima,
+    unstable_proximal_terms_of_plan,
 };
 use rayon::prelude::*;
 use sha2::{Digest, Sha256};
@@ -39,6 +40,8 @@ pub struct Instances {
     pub unstable_proximal_terms: Option<String>,
     /// Why nothing is known at θ* of some instance; `None` if all is known.
     pub unknown_at_optimum: Option<UnknownAtOptimum>,
+    /// A sentence that errors are distances to a set of minimisers, if θ* of some instance is not unique.
+    pub several_optima: Option<String>,
     /// What a reader should know of the columns of data files, a sentence each.
     pub remarks: Vec<String>,
     /// How many measures and drifts are not computed because they would take too long, and the largest cost of one by
@@ -172,7 +175,8 @@ pub fn instances(
             .into_iter()
             .flat_map(|facts| cells.iter().map(move |cell| CellOnInstance { cell, facts }))
     });
-    let biased_participation = biased_participation(facts);
+    let biased_participation = biased_participation(facts.clone());
+    let several_optima = several_optima(facts);
     let remarks = remarks_on_data(groups.iter().map(|cells| cells[0]), &plan.folder());
     for cells in &groups {
         let Some(first) = by_id.get(cells[0].id.as_str()) else { continue };
@@ -210,6 +214,7 @@ pub fn instances(
         biased_participation,
         unstable_proximal_terms: unstable_proximal_terms_of_plan(plan),
         unknown_at_optimum,
+        several_optima,
         remarks,
         not_computed,
     })

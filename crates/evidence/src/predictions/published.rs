@@ -6,7 +6,6 @@ use super::refused::Computation;
 use super::theory::{Theory, single_scenario};
 use exactfed_core::algorithm::Average;
 use exactfed_core::federated::{Clock, Schedule, Variates};
-use exactfed_core::kernel::squared_distance;
 use exactfed_core::problem::Facts;
 use exactfed_core::sources::StatedAlgorithm;
 use exactfed_core::theory::bounds::{Bound, Constants, PublishedRun};
@@ -107,7 +106,7 @@ impl Theory<'_> {
             most_steps: terms.most_steps(),
             normalised: terms.normalised,
             rounds: round,
-            start_sq_error: squared_distance(&scenario.start, facts.optimum()),
+            start_sq_error: facts.sq_distance_to_optimum(&scenario.start),
             cohort: terms.cohort,
             local_steps: terms.local_steps,
             batches: terms.batches,

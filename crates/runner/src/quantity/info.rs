@@ -34,6 +34,8 @@ pub struct QuantityInfo {
     /// Whether it is about θ*, or about the exact limit, which is computed from θ*: it is not measured
     /// where a manifest leaves θ* out.
     pub needs_optimum: bool,
+    /// Whether it is not measured where θ* is not unique: elsewhere a distance to θ* is one to the set of optima.
+    pub needs_unique_optimum: bool,
 }
 
 /// How far a quantity of which more is better is below its largest value. Ratios and rankings are of
@@ -124,6 +126,7 @@ impl QuantityInfo {
             shortfall: None,
             is_spread_of_fractions: false,
             needs_optimum: false,
+            needs_unique_optimum: false,
         }
     }
 
@@ -140,6 +143,11 @@ impl QuantityInfo {
     /// Says that the quantity is about θ*, so that it is refused where a manifest leaves θ* out.
     pub(super) const fn of_optimum(self) -> Self {
         Self { needs_optimum: true, ..self }
+    }
+
+    /// Says that the quantity is about a single θ*, so that it is also refused where there are several.
+    pub(super) const fn of_unique_optimum(self) -> Self {
+        Self { needs_unique_optimum: true, ..self.of_optimum() }
     }
 
     /// Says that sentences may call the quantity an error.

@@ -27,6 +27,11 @@ impl Reading<'_> {
         squared_distance(self.run.estimate(), other)
     }
 
+    /// ‖θ_t − θ*‖², or the squared distance from the set of optima where there are several.
+    pub fn sq_error(&self) -> f64 {
+        self.facts.sq_distance_to_optimum(self.run.estimate())
+    }
+
     /// The mean loss of each client's records at θ_t ([`Facts::client_losses`]); `None` if the problem has none.
     pub fn client_losses(&self, of: RecordsOf) -> Option<Vec<f64>> {
         self.facts.client_losses(self.run.estimate(), of)
@@ -38,16 +43,16 @@ impl Reading<'_> {
     }
 }
 
-/// ‖t⁻¹ Σ_{1≤s≤t} θ_s − θ*‖²; at round 0, where there is no mean, ‖θ_0 − θ*‖². The sum of the reading must be kept, as
+/// ‖t⁻¹ Σ_{1≤s≤t} θ_s − θ*‖²; at round 0, where there is no mean, ‖θ_0 − θ*‖². The distance is that to the set of optima
+/// where there are several. The sum of the reading must be kept, as
 /// it is where `sq-error-average` is recorded.
 pub fn sq_error_of_mean(reading: &Reading<'_>) -> Option<f64> {
-    let optimum = reading.facts.optimum();
     let (sum, rounds) = reading.sum;
     if rounds == 0 {
-        return Some(reading.distance_to(optimum));
+        return Some(reading.sq_error());
     }
     let mean: Vec<f64> = sum.iter().map(|x| x / rounds as f64).collect();
-    Some(squared_distance(&mean, optimum))
+    Some(reading.facts.sq_distance_to_optimum(&mean))
 }
 
 /// Σ_c π_c ‖θ_c − θ*‖², where θ_c is client c at the end of its local steps; `None` if the estimate is averaged or
@@ -56,12 +61,11 @@ pub fn sq_error_of_mean(reading: &Reading<'_>) -> Option<f64> {
 pub fn sq_error_of_clients(reading: &Reading<'_>) -> Option<f64> {
     let Reading { facts, run, .. } = reading;
     let clients = run.clients()?;
-    let optimum = facts.optimum();
-    let rows = clients.ends.chunks_exact(optimum.len()).enumerate();
+    let rows = clients.ends.chunks_exact(facts.dim()).enumerate();
     // A weight is N π_c.
     Some(
         rows.fold(0.0, |sum, (client, end)| {
-            sum + facts.weight(client) * squared_distance(end, optimum)
+            sum + facts.weight(client) * facts.sq_distance_to_optimum(end)
         }) / facts.clients() as f64,
     )
 }
@@ -105,8 +109,7 @@ pub fn correction_sum(reading: &Reading<'_>) -> Option<f64> {
 /// ξ_c*, and under a coin the run must form the ends of its clients ([`sq_error_of_clients`]).
 pub fn lyapunov(reading: &Reading<'_>) -> Option<f64> {
     let own = reading.run.clients()?;
-    let optimum = reading.facts.optimum();
-    let d = optimum.len();
+    let d = reading.facts.dim();
     let n = own.lengths.len() as f64;
     let rows = own.corrections.chunks_exact(d).zip(reading.corrections.chunks_exact(d));
     let mut variates = 0.0;
@@ -114,8 +117,7 @@ pub fn lyapunov(reading: &Reading<'_>) -> Option<f64> {
     for (client, ((xi, star), length)) in rows.zip(&own.lengths).enumerate() {
         variates += reading.facts.weight(client) * length * length * squared_distance(xi, star);
     }
-    let error =
-        if own.apart { sq_error_of_clients(reading)? } else { reading.distance_to(optimum) };
+    let error = if own.apart { sq_error_of_clients(reading)? } else { reading.sq_error() };
     Some(error + variates / n)
 }
 

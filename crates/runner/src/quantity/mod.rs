@@ -231,6 +231,12 @@ impl Quantity {
         self.info().needs_optimum
     }
 
+    /// Whether it is about a single θ*, so that it is not known where there are several. Of other quantities that need
+    /// θ*, a distance is then the one to the set of optima.
+    pub const fn needs_unique_optimum(self) -> bool {
+        self.info().needs_unique_optimum
+    }
+
     /// The value that a run which has diverged counts with in means and comparisons, than which none is worse:
     /// infinity, or for an accuracy 0.
     pub fn after_divergence(self) -> f64 {

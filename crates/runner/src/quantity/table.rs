@@ -87,13 +87,13 @@ quantities! {
             .expected(|moments, _, _| Some(moments.sq_error));
         /// ‖E θ − θ*‖ of the estimates after the burn-in; needs the average `bias`.
         Bias = Info::new("bias", "bias", "‖E θ − θ*‖", Average(TimeAverage::Bias))
-            .of_optimum()
+            .of_unique_optimum()
             .meaning("norm of the mean bias", r"\lVert \mathbb{E}\,\theta - \theta^* \rVert")
             .norm();
         /// tr Cov θ of the estimates after the burn-in; needs the average `covariance`, and `bias` where
         /// theory knows no limit (without it this is E‖θ − θ*‖², and pages write that).
         Variance = Info::new("variance", "variance", "tr Cov θ", Average(TimeAverage::Covariance))
-            .of_optimum()
+            .of_unique_optimum()
             .meaning(
                 "trace of the covariance over the rounds after the burn-in, around the exact limit, or else the measured mean",
                 r"\operatorname{tr} \operatorname{Cov} \theta",
@@ -121,7 +121,7 @@ quantities! {
         /// field, around the fixed point that theory finds.
         SqErrorLimit = Info::new("sq-error-limit", "sq_error_limit", "‖θ − lim E θ‖²", Measured(Limit, |_| None))
             .error()
-            .of_optimum()
+            .of_unique_optimum()
             .meaning(
                 "squared distance from the fixed point of the mean, which is its limit where it converges",
                 r"\lVert \theta_t - \lim_s \mathbb{E}\,\theta_s \rVert^2",
@@ -170,7 +170,7 @@ quantities! {
             .expected(|moments, _, _| moments.lyapunov);
         /// ‖θ_t − θ'_t‖², with θ' a run on the same draws that starts at θ*.
         SqCoupling = Info::new("sq-coupling", "sq_coupling", "‖θ − θ'‖²", Measured(Estimate, |at| Some(at.distance_to(at.coupled?))))
-            .of_optimum()
+            .of_unique_optimum()
             .meaning("squared distance of two runs with the same noise", r"\lVert \theta_t - \theta'_t \rVert^2");
         /// ‖Σ_c ξ_c‖, weighted as clients are, which must be 0 up to rounding.
         CorrectionSum = Info::new("correction-sum", "correction_sum", "‖Σ ξ_c‖", Measured(Variates, measure::correction_sum))

@@ -207,8 +207,8 @@ impl<'p> Attempt<'p> {
         let trace = &mut self.trace;
         trace.round.push(self.round);
         trace.cost.push(own.cost());
-        let optimum = self.scenario.optimum();
-        trace.sq_error.extend(optimum.map(|optimum| squared_distance(theta, optimum)));
+        let sq_error = |_| self.scenario.instance.sq_distance_to_optimum(theta);
+        trace.sq_error.extend(self.scenario.optimum().map(sq_error));
         let limit = self.scenario.fixed_point(self.prepared.cell);
         trace.sq_error_limit.extend(limit.map(|limit| squared_distance(theta, limit)));
         self.meter.read(own, coupled, &mut trace.further);

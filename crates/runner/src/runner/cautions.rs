@@ -93,6 +93,23 @@ pub fn biased_participation<'a>(cells: impl Iterator<Item = CellOnInstance<'a>>)
     (!sentences.is_empty()).then(|| sentences.join(". Moreover, "))
 }
 
+/// A sentence that errors on the instances of these cells are distances to sets of minimisers, and how many dimensions
+/// these have; `None` if θ* is unique on all of them.
+pub fn several_optima<'a>(cells: impl Iterator<Item = CellOnInstance<'a>>) -> Option<String> {
+    let dimensions: BTreeSet<usize> =
+        cells.filter_map(|of| Some(of.facts.optimum_set()?.dimension())).collect();
+    if dimensions.is_empty() {
+        return None;
+    }
+    let counts: Vec<String> = dimensions.iter().map(usize::to_string).collect();
+    let counts = enumerated(&counts);
+    let noun =
+        if dimensions.len() == 1 && dimensions.contains(&1) { "dimension" } else { "dimensions" };
+    Some(format!(
+        "θ* is not unique: the minimisers are a space of {counts} {noun}, and ‖θ − θ*‖ is the distance to the set of minimisers"
+    ))
+}
+
 /// The largest γμ up to which local steps towards the server do not overshoot it by more than they were away: a step
 /// with the proximal term alone multiplies the distance by 1 − γμ.
 const MOST_PROXIMAL: f64 = 2.0;
@@ -129,20 +146,23 @@ pub fn unstable_proximal_terms_of_plan(plan: &Plan) -> Option<String> {
     unstable_proximal_terms(plan.cells.iter().filter(|cell| cell.identity.fresh || !is_tuned))
 }
 
-/// Sentences that tell a user what is allowed in these cells of a plan, but may not be meant: biased participation,
-/// proximal terms that make steps diverge, and what the columns of data files suggest. Nothing is said of proximal
-/// terms with `[tune]`: most cells are candidates then, and the page has the sentence on those that are selected.
+/// Sentences that tell a user what is allowed in these cells of a plan, but may not be meant: biased participation, sets
+/// of minimisers in place of a single one, proximal terms that make steps diverge, and what the columns of data files
+/// suggest. Nothing is said of proximal terms with `[tune]`: most cells are candidates then, and the page has the sentence
+/// on those that are selected.
 pub fn cautions(plan: &Plan, prepared: &[Prepared<'_>]) -> Vec<String> {
     let facts = prepared.iter().flat_map(|of| {
         let cell = of.cell;
         of.scenarios.iter().map(move |scenario| CellOnInstance { cell, facts: &*scenario.instance })
     });
-    let bias = biased_participation(facts);
+    let bias = biased_participation(facts.clone());
+    let optima = several_optima(facts);
     let proximal = match plan.tuning {
         Some(_) => None,
         None => unstable_proximal_terms(prepared.iter().map(|of| of.cell)),
     };
     bias.into_iter()
+        .chain(optima)
         .chain(proximal)
         .chain(remarks_on_data(prepared.iter().map(|of| of.cell), &plan.folder()))
         .collect()

@@ -42,12 +42,13 @@ fn fixed_point_along_trajectories(identity: &Identity, facts: &dyn Facts) -> Opt
 /// The mean that rounds of a cell on an instance leave as it is, d numbers: the weighted sum over the runs that the
 /// estimate combines. It is lim E θ_t if means converge. On a linear field it is exact, and computed if that is not
 /// too costly. On any other field it is known without noise alone, and computed if the manifest lists
-/// `sq-error-limit`. `None` where theory does not know it, the manifest leaves θ* out, or
-/// the facts at θ* are not known.
+/// `sq-error-limit`. `None` where theory does not know it, the manifest leaves θ* out, θ* is not unique, or the facts at
+/// θ* are not known.
 pub(super) fn fixed_point(cell: &Cell, instance: &dyn Instance) -> Option<Vec<f64>> {
     let facts: &dyn Facts = instance;
     let identity = &cell.identity;
-    if !identity.record.optimum || !facts.knows_facts_at_optimum() {
+    let is_known = facts.knows_facts_at_optimum() && facts.optimum_set().is_none();
+    if !identity.record.optimum || !is_known {
         return None;
     }
     let closed = facts.linear() && facts.independent();

@@ -1,7 +1,7 @@
 //! What a frontier needs before it is computed: the instance of its problem, and the search that
 //! the manifest describes.
 
-use super::prepare::{all_or_wrong, start_on};
+use super::prepare::{SEVERAL_OPTIMA, all_or_wrong, start_on};
 use crate::files::sha256;
 use crate::manifest::frontier::{Frontier, FrontierStart};
 use crate::manifest::searched::{SGD, SearchedAlgorithm};
@@ -66,6 +66,9 @@ pub fn prepare_frontiers<'p>(plan: &'p Plan) -> Result<Vec<PreparedFrontier<'p>>
         vec![Fault::new(format!("problem.{}.{}", problem.kind(), fault.key), fault.message)]
     })?;
     let instance: Arc<dyn Instance> = Arc::from(built);
+    if instance.optimum_set().is_some() && !manifest.frontier.is_empty() {
+        return Err(vec![Fault::new("frontier.0", SEVERAL_OPTIMA)]);
+    }
     let frontiers = manifest.frontier.iter().enumerate();
     let prepared =
         frontiers.map(|(i, frontier)| prepare_frontier(plan, problem, &instance, i, frontier));

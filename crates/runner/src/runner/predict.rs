@@ -224,8 +224,12 @@ fn custom_limits<'s>(cell: &Cell, scenario: &'s Scenario) -> Option<&'s CustomLi
     scenario.custom_limits.get_or_init(|| find_custom_limits(cell, scenario)).as_ref()
 }
 
-/// Computes for [`custom_limits`] the limits after each round of the cycle, and their mean.
+/// Computes for [`custom_limits`] the limits after each round of the cycle, and their mean. `None` also where θ* is not
+/// unique, since rounding errors may hide that limits are not.
 fn find_custom_limits(cell: &Cell, scenario: &Scenario) -> Option<CustomLimits> {
+    if scenario.instance.optimum_set().is_some() {
+        return None;
+    }
     let mut phases = cycle(cell, scenario)?.ok()?.biases().ok()?;
     phases.iter_mut().for_each(|phase| axpy(1.0, scenario.instance.optimum(), phase));
     let mut mean = phases[0].clone();

@@ -381,13 +381,18 @@ fn scenario(
     }
     check_matrices(cell, instance.dim())?;
     check_classes(cell, &*instance)?;
+    check_unique_optimum(cell, &*instance)?;
     let known_fixed_point = OnceLock::new();
     let start = match start_on(&cell.identity.start, &*instance)? {
         Some(start) => start,
         None => {
             let limit = known_fixed_point.get_or_init(|| fixed_point(cell, &*instance));
             limit.clone().ok_or_else(|| {
-                let message = "needs a linear problem with independent noise, or with few clients and states, on which the limit is known exactly";
+                let message = if instance.optimum_set().is_some() {
+                    SEVERAL_OPTIMA
+                } else {
+                    "needs a linear problem with independent noise, or with few clients and states, on which the limit is known exactly"
+                };
                 Fault::new("start.limit", message)
             })?
         }
@@ -449,6 +454,29 @@ pub(super) fn check_classes(cell: &Cell, instance: &dyn Instance) -> Result<(), 
         }
     }
     Ok(())
+}
+
+/// Why something is refused that is about a single θ*.
+pub(super) const SEVERAL_OPTIMA: &str = "needs a unique θ*, and this problem has a set of minimisers; `sq-error`, the squared distance to this set, and `suboptimality` are known";
+
+/// An error if a cell records what needs a unique θ* on an instance that has several.
+fn check_unique_optimum(cell: &Cell, instance: &dyn Instance) -> Result<(), Fault> {
+    if instance.optimum_set().is_none() {
+        return Ok(());
+    }
+    let record = &cell.identity.record;
+    let mut metrics = record.metrics.iter().map(|metric| metric.quantity());
+    if let Some(metric) = metrics.find(|metric| metric.needs_unique_optimum()) {
+        return Err(Fault::new("record.metrics", format!("`{}` {SEVERAL_OPTIMA}", metric.name())));
+    }
+    // All averages are around θ* or around a limit.
+    match record.averages.first() {
+        Some(average) => {
+            let message = format!("`{}` {SEVERAL_OPTIMA}", average.name());
+            Err(Fault::new("record.averages", message))
+        }
+        None => Ok(()),
+    }
 }
 
 /// An error if a cell asks for d × d matrices, or for d columns of numbers, where d is too large.

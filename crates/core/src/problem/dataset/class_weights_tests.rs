@@ -414,7 +414,7 @@ fn weights_of_one_change_no_bit() {
         let size = theta.len() + 1;
         let s = Matrix::from_fn(size, size, |i, j| 1.0 / (1.0 + (i + j) as f64));
         for client in 0..3 {
-            numbers.extend(problem.local_optimum(client));
+            numbers.extend(problem.local_optimum(client).unwrap());
             numbers.extend(problem.jacobian(client).entries());
             numbers.extend(problem.noise_covariance(client).entries());
             numbers.push(problem.noise_trace(client));

@@ -24,7 +24,7 @@ struct Record {
 }
 
 /// The atoms of an affine field, one for each record of a client. `None` if the field is not affine, draws are not
-/// records, there are too many coefficients, or the mean field or that of a client has no unique root.
+/// records, there are too many coefficients, or the mean field has no root.
 ///
 /// # Errors
 /// If the function has no value.
@@ -77,7 +77,7 @@ pub fn find_atoms(problem: &FunctionProblem) -> Result<Option<Atoms>, FunctionEr
     if !is_reproduced(problem, &records, &entries, &tables)? {
         return Ok(None);
     }
-    // Without a unique root there is no θ*, and no theory.
+    // Without a root there is no θ*, and no theory.
     Ok(Atoms::from_tables(n, d, tables).ok())
 }
 

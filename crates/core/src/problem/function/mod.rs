@@ -16,6 +16,7 @@ mod tests;
 
 use super::atoms::Atoms;
 use super::facts::{Facts, RecordsOf};
+use super::optimum_set::OptimumSet;
 use super::oracle::{JointGain, Problem, advance_by_oracle};
 use crate::kernel::{Cohort, Draws, axpy};
 use crate::linalg::Matrix;
@@ -112,7 +113,7 @@ pub struct FunctionSizes {
 pub struct FunctionProblem {
     functions: Arc<dyn ProblemFunctions>,
     sizes: FunctionSizes,
-    /// The coefficients of the field and the facts that follow, if the field is affine and has a unique θ*.
+    /// The coefficients of the field and the facts that follow, if the field is affine and has a θ*.
     affine: Option<Arc<Atoms>>,
     /// θ*, d numbers; all NaN where it is not known.
     optimum: Vec<f64>,
@@ -284,7 +285,10 @@ impl Facts for FunctionProblem {
     fn knows_facts_at_optimum(&self) -> bool {
         self.is_affine()
     }
-    fn local_optimum(&self, client: usize) -> &[f64] {
+    fn optimum_set(&self) -> Option<&OptimumSet> {
+        self.affine.as_ref()?.optimum_set()
+    }
+    fn local_optimum(&self, client: usize) -> Option<&[f64]> {
         self.atoms().local_optimum(client)
     }
     fn mean_field(&self, client: usize, theta: &[f64], field: &mut [f64]) {

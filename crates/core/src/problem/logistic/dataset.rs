@@ -21,8 +21,10 @@ pub struct Settings {
     /// classes; the greater is +1.
     #[schemars(example = Dataset::example())]
     pub dataset: Dataset,
-    /// λ, the weight of the penalty λ/2 ‖θ‖², above 0.
-    #[schemars(extend("exclusiveMinimum" = 0.0), example = 0.1)]
+    /// λ, the weight of the penalty λ/2 ‖θ‖², 0 or more. With 0, θ\* exists unless the classes of the records can be
+    /// separated without an error, and then needs `optimum = false` in `[record]`. Where records do not have full
+    /// rank it is not unique, and errors are distances to the set of minimisers.
+    #[schemars(range(min = 0.0), example = 0.1)]
     pub l2: f64,
     /// m, subtracted from the margin of each record; the usual loss has 0.
     #[serde(default)]
@@ -51,7 +53,7 @@ impl crate::problem::settings::Settings for Settings {
     /// Reports what is wrong with the values of these keys, before the file is read.
     fn check(&self) -> Vec<Fault> {
         let mut faults = Faults(self.dataset.check());
-        faults.positive("l2", self.l2);
+        faults.non_negative("l2", self.l2);
         let margin = self.margin;
         faults.require(margin.is_finite(), "margin", || format!("must be finite, not {margin}"));
         faults.at_least_one("batch", self.batch as u64);

@@ -50,8 +50,10 @@ pub struct Settings {
     #[serde(default)]
     #[schemars(range(min = 0.0), example = 1.0)]
     pub heterogeneity: f64,
-    /// λ, the weight of the penalty λ/2 ‖θ‖², above 0.
-    #[schemars(extend("exclusiveMinimum" = 0.0), example = 0.001)]
+    /// λ, the weight of the penalty λ/2 ‖θ‖², 0 or more. With 0, θ\* exists unless the classes of the records can be
+    /// separated without an error, and then needs `optimum = false` in `[record]`. Where records do not have full
+    /// rank it is not unique, and errors are distances to the set of minimisers.
+    #[schemars(range(min = 0.0), example = 0.001)]
     pub l2: f64,
     /// B, the number of records drawn for each gradient; 1 or more.
     #[serde(default = "crate::problem::defaults::one")]
@@ -96,7 +98,7 @@ impl crate::problem::settings::Settings for Settings {
         faults.non_negative("frequency-decay", self.frequency_decay);
         faults.non_negative("signal", self.signal);
         faults.non_negative("heterogeneity", self.heterogeneity);
-        faults.positive("l2", self.l2);
+        faults.non_negative("l2", self.l2);
         faults.at_least_one("batch", self.batch as u64);
         faults.0
     }

@@ -41,8 +41,10 @@ pub struct Settings {
     /// Whether clients with the same distribution also hold the same records.
     #[serde(default)]
     pub split: SharedRecords,
-    /// λ, the weight of the penalty λ/2 ‖θ‖², above 0.
-    #[schemars(extend("exclusiveMinimum" = 0.0), example = 0.1)]
+    /// λ, the weight of the penalty λ/2 ‖θ‖², 0 or more. With 0, θ\* exists unless the classes of the records can be
+    /// separated without an error, and then needs `optimum = false` in `[record]`. Where records do not have full
+    /// rank it is not unique, and errors are distances to the set of minimisers.
+    #[schemars(range(min = 0.0), example = 0.1)]
     pub l2: f64,
     /// m, subtracted from the margin of each record; RR, section 7 prints 1, the usual loss has 0.
     #[serde(default)]
@@ -135,7 +137,7 @@ impl super::settings::Settings for Settings {
         let bytes = self.records.saturating_mul(self.dimension).saturating_mul(8);
         faults.memory("records", sets, bytes);
         faults.at_least_one("batch", self.batch as u64);
-        faults.positive("l2", self.l2);
+        faults.non_negative("l2", self.l2);
         let margin = self.margin;
         faults.require(margin.is_finite(), "margin", || format!("must be finite, not {margin}"));
         let Blobs { spread, separation, perturbation } = self.data.blobs();

@@ -73,7 +73,8 @@ fn facts_agree(sparse: &SparseLogistic, dense: &Logistic) {
     let m = Matrix::from_fn(40, 40, |i, j| 1.0 / (1.0 + (i + 2 * j) as f64));
     let s = Matrix::from_fn(41, 41, |i, j| 1.0 / (1.0 + (i + j) as f64));
     for client in 0..4 {
-        assert_close(sparse.local_optimum(client), dense.local_optimum(client), 1e-11);
+        let [own, of_dense] = [sparse.local_optimum(client), dense.local_optimum(client)];
+        assert_close(own.unwrap(), of_dense.unwrap(), 1e-11);
         let mut have = vec![0.0; 40];
         let mut want = vec![0.0; 40];
         sparse.mean_field(client, &theta, &mut have);

@@ -5,6 +5,7 @@
 //! are NaN where θ* is not known.
 
 use super::by_class::{self, WeighedSet};
+use super::flat::local_optimum;
 use super::loss::{RecordLoss, RecordPlace, RecordSets, SetTerm};
 use super::mean_loss::{MeanLoss, add_hessian_product};
 use crate::kernel::records::Tangent;
@@ -14,6 +15,7 @@ use crate::problem::affine::{Affine, half_square};
 use crate::problem::facts::{DrawSmoothness, Facts, RecordField, RecordsOf};
 use crate::problem::lazy::get_or_compute;
 use crate::problem::minimise::{Minimiser, minimise};
+use crate::problem::optimum_set::OptimumSet;
 use crate::problem::oracle::{
     JointGain, Problem, RecordSizes, advance_by_oracle, advance_together_by_client,
 };
@@ -25,8 +27,8 @@ struct SetFacts {
     /// The numbers of the set's records at θ*, such as probabilities of classes, from which the residuals and weights
     /// of the records there follow ([`RecordLoss::record_numbers`]).
     at_optimum: OnceLock<Vec<f64>>,
-    /// θ_c* of the clients that hold the set, d numbers.
-    optimum: OnceLock<Vec<f64>>,
+    /// θ_c* of the clients that hold the set, d numbers; `None` if there is none, or several.
+    optimum: OnceLock<Option<Vec<f64>>>,
 }
 
 /// An instance: a loss, and the records that clients hold.
@@ -45,6 +47,8 @@ pub struct RecordProblem<L, S> {
     test_of_clients: Option<S>,
     /// θ*, or what stands for it if it was not searched for.
     pub(super) optimum: Minimiser,
+    /// All optima, if there are several.
+    pub(super) optimum_set: Option<OptimumSet>,
 }
 
 impl<L: RecordLoss<S>, S: RecordSets> RecordProblem<L, S> {
@@ -62,6 +66,7 @@ impl<L: RecordLoss<S>, S: RecordSets> RecordProblem<L, S> {
             held: (0..sets).map(|_| SetFacts::default()).collect(),
             clients: clients.unwrap_or(sets),
             optimum: Minimiser::unknown(records.features() * records.classes()),
+            optimum_set: None,
             loss,
             records,
             client_shares,
@@ -87,9 +92,9 @@ impl<L: RecordLoss<S>, S: RecordSets> RecordProblem<L, S> {
         client % self.held.len()
     }
 
-    /// The mean field of a client with its root, if it is affine.
+    /// The mean field of a client by its matrix, if the loss has one.
     fn affine(&self, client: usize) -> Option<&Affine> {
-        self.loss.affine().map(|(fields, _)| &fields[self.set_of(client)])
+        self.loss.affine(self.set_of(client))
     }
 
     /// The sets, and how much each counts in means over clients: the fraction of the clients that hold it or,
@@ -292,17 +297,29 @@ impl<L: RecordLoss<S>, S: RecordSets> Facts for RecordProblem<L, S> {
     fn searched_optimum(&self) -> Option<&Minimiser> {
         (!self.linear()).then_some(&self.optimum).filter(|found| found.is_searched())
     }
+    fn optimum_set(&self) -> Option<&OptimumSet> {
+        self.optimum_set.as_ref()
+    }
     /// The root of the client's affine field or, if it is not affine, what a search finds when it is first
-    /// asked for. In contrast to θ*, nothing bounds its error, and the search has no fault if it finds no minimum.
-    fn local_optimum(&self, client: usize) -> &[f64] {
+    /// asked for. In contrast to θ*, nothing bounds its error, and with a penalty the search has no fault if it finds no
+    /// minimum. Without a penalty it is `None` if the search does not show that there is one; fewer records than features
+    /// have several.
+    fn local_optimum(&self, client: usize) -> Option<&[f64]> {
         if let Some(own) = self.affine(client) {
-            return &own.optimum;
+            return own.root();
         }
         let set = self.set_of(client);
-        get_or_compute(&self.held[set].optimum, || {
-            minimise(&mut MeanLoss::new(&self.loss, &self.records, [(set, 1.0)])).theta
-        })
-        .as_slice()
+        let found = get_or_compute(&self.held[set].optimum, || {
+            if L::AFFINE {
+                None
+            } else if self.loss.l2() > 0.0 {
+                let mut own = MeanLoss::new(&self.loss, &self.records, [(set, 1.0)]);
+                Some(minimise(&mut own).theta)
+            } else {
+                local_optimum(&self.loss, &self.records, set)
+            }
+        });
+        found.as_deref()
     }
     /// The mean gradient over all records of the client, with that of the penalty.
     fn mean_field(&self, client: usize, theta: &[f64], field: &mut [f64]) {
@@ -325,8 +342,9 @@ impl<L: RecordLoss<S>, S: RecordSets> Facts for RecordProblem<L, S> {
     /// matrix is made. Hessians are symmetric, so that the transpose is the same.
     fn jacobian_product(&self, weights: &[(usize, f64)], _: bool, x: &[f64], out: &mut [f64]) {
         // The matrix of an affine field has the penalty in it already.
-        let sum = weights.iter().fold(0.0, |sum, (_, weight)| sum + weight);
-        let scale = if self.linear() { 0.0 } else { self.loss.l2() * sum };
+        let by_records = weights.iter().filter(|(client, _)| self.affine(*client).is_none());
+        let sum = by_records.fold(0.0, |sum, (_, weight)| sum + weight);
+        let scale = self.loss.l2() * sum;
         out.iter_mut().zip(x).for_each(|(out, x)| *out = scale * x);
         for (client, share) in weights {
             let set = self.set_of(*client);
@@ -342,13 +360,14 @@ impl<L: RecordLoss<S>, S: RecordSets> Facts for RecordProblem<L, S> {
             }
         }
     }
-    /// The multiplications of `jacobian_product` for a client of each set: by a d × d matrix for each if fields are
-    /// affine, else in two passes over all records.
+    /// The multiplications of `jacobian_product` for a client of each set: by a d × d matrix for each set that has one,
+    /// and in two passes over all records if some set has none.
     fn product_effort(&self) -> f64 {
-        match self.loss.affine() {
-            Some((fields, _)) => (fields.len() * self.dim() * self.dim()) as f64,
-            None => (2 * self.records.multiplications()) as f64,
-        }
+        let sets = 0..self.held.len();
+        let by_matrices = sets.filter(|set| self.loss.affine(*set).is_some()).count();
+        let passes = if by_matrices == self.held.len() { 0 } else { 2 };
+        let of_matrices = by_matrices * self.dim() * self.dim();
+        (of_matrices + passes * self.records.multiplications()) as f64
     }
     fn noise_covariance(&self, client: usize) -> Matrix {
         self.fact_at_optimum(client, S::noise_covariance)
@@ -426,7 +445,7 @@ impl<L: RecordLoss<S>, S: RecordSets> Facts for RecordProblem<L, S> {
         self.set_of(client)
     }
     fn linear(&self) -> bool {
-        self.loss.affine().is_some()
+        L::AFFINE
     }
     fn batch(&self) -> u64 {
         self.loss.batch() as u64
@@ -457,12 +476,12 @@ impl<L: RecordLoss<S>, S: RecordSets> Facts for RecordProblem<L, S> {
     fn auc(&self, theta: &[f64], of: RecordsOf) -> Option<f64> {
         by_class::auc(&self.loss, &self.weighed_sets(of)?, theta)
     }
-    /// f(θ) − f(θ*) with the penalty, over the records that clients hold. For losses that are not quadratic it is
+    /// f(θ) − f(θ*) with the penalty, over the records that clients hold. Unless the Hessian is known as a matrix it is
     /// computed as the mean of Bregman divergences from θ*, where the gradient is 0, so that there is no cancellation
     /// close to θ*. It is NaN, and not `None`, if θ* was not searched for.
     fn suboptimality(&self, theta: &[f64]) -> Option<f64> {
         let star = self.optimum();
-        if let Some((_, mean)) = self.loss.affine() {
+        if let Some(mean) = self.loss.mean_affine() {
             return Some(half_square(&mean.matrix, theta, star));
         }
         let mut gap = 0.5 * self.loss.l2() * squared_distance(theta, star);

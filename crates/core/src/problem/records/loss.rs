@@ -248,6 +248,11 @@ pub trait RecordLoss<S: RecordSets>: Send + Sync + Sized + 'static {
     /// R with |D³ℓ\[h, h, v\]| ≤ R ‖v‖ hᵀWh for all changes h and v of the products: along a segment
     /// of length r all Hessians are within factors of e^(Rr‖x‖) of each other (Bach 2010).
     const SELF_CONCORDANCE: f64;
+    /// Whether δ is affine in the products, so that the fields are affine in θ.
+    const AFFINE: bool = false;
+    /// Whether ℓ depends on the differences of the K products alone: it then does not change where all rows of θ change
+    /// alike.
+    const OF_DIFFERENCES: bool = false;
     /// The inverse of a bound on the third derivatives of ℓ by u, if one is known.
     const INVERSE_THIRD: Option<f64> = None;
     /// Whether a mean over dense records multiplies the sum over a set by the set's share before it divides
@@ -261,8 +266,13 @@ pub trait RecordLoss<S: RecordSets>: Send + Sync + Sized + 'static {
     fn l2(&self) -> f64;
     /// B, the number of records of an oracle call.
     fn batch(&self) -> usize;
-    /// The mean field of each set, and the mean field of all clients, if they are affine.
-    fn affine(&self) -> Option<(&[Affine], &Affine)> {
+    /// The mean field of a set by its matrix; `None` if it is not affine, or is computed from the records because
+    /// these have fewer numbers than a matrix.
+    fn affine(&self, _set: usize) -> Option<&Affine> {
+        None
+    }
+    /// The mean field of all clients by its matrix; `None` for the same reasons.
+    fn mean_affine(&self) -> Option<&Affine> {
         None
     }
     /// The numbers of a set's records at θ, K per record, from which δ and W follow: what is computed once at
@@ -304,16 +314,14 @@ pub trait RecordLoss<S: RecordSets>: Send + Sync + Sized + 'static {
         None
     }
     /// Replaces v, the products of a record with θ − θ*, by δ + W v at θ*. `at` are the
-    /// [`record_numbers`](Self::record_numbers) of its set at θ*. This function and the two below are not called for
-    /// losses whose fields are affine.
+    /// [`record_numbers`](Self::record_numbers) of its set at θ*. This function and the one for third derivatives are not
+    /// called for losses whose fields are affine.
     fn linearised(&self, _: &S, _place: RecordPlace, _at: &[f64], _v: &mut [f64]) {
         unreachable!("an affine field is its own linearisation");
     }
     /// For each record of a set the Bregman divergence ℓ(u) − ℓ(u*) − δ(u*)ᵀ(u − u*) between its products u at θ
     /// and u* at θ*; `points` are θ and θ*, and `at` the set's numbers at θ*.
-    fn divergences(&self, _: &S, _set: usize, _at: &[f64], _points: [&[f64]; 2]) -> Vec<f64> {
-        unreachable!("the mean of quadratic losses is known");
-    }
+    fn divergences(&self, records: &S, set: usize, at: &[f64], points: [&[f64]; 2]) -> Vec<f64>;
     /// The factors f of the records of a set, K numbers per record, with which the sum of ℓ has the third derivatives
     /// Σ_jk m_jk ∂³/∂θ∂θ_j∂θ_k = Σ f ⊗ x at θ*; `at` are the set's numbers at θ*.
     fn third_derivatives(&self, _: &S, _set: usize, _at: &[f64], _m: &Matrix) -> Vec<f64> {

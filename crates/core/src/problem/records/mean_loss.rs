@@ -13,6 +13,8 @@ pub(super) struct MeanLoss<'a, L, S> {
     records: &'a S,
     /// The sets with their weights, and their numbers at the point of the last gradient, none before it.
     sets: Vec<SetTerm>,
+    /// The projection on the directions along which the function is flat, if there are any.
+    flat: Option<&'a Matrix>,
 }
 
 impl<'a, L: RecordLoss<S>, S: RecordSets> MeanLoss<'a, L, S> {
@@ -31,7 +33,14 @@ impl<'a, L: RecordLoss<S>, S: RecordSets> MeanLoss<'a, L, S> {
                 .into_iter()
                 .map(|(set, share)| SetTerm { set, share, at: Vec::new() })
                 .collect(),
+            flat: None,
         }
+    }
+
+    /// The same function, whose Hessians are made regular by a multiple of `flat`, the projection on the directions along
+    /// which it is flat.
+    pub(super) fn with_flat_directions(self, flat: Option<&'a Matrix>) -> Self {
+        Self { flat, ..self }
     }
 }
 
@@ -39,8 +48,18 @@ impl<L: RecordLoss<S>, S: RecordSets> Objective for MeanLoss<'_, L, S> {
     fn dim(&self) -> usize {
         self.records.features() * self.records.classes()
     }
-    fn convexity(&self) -> f64 {
-        self.loss.l2()
+    /// λ, if there is a penalty.
+    fn convexity(&self) -> Option<f64> {
+        Some(self.loss.l2()).filter(|l2| *l2 > 0.0)
+    }
+    /// Whether the direction separates the classes of all records and there is no penalty: then the losses of all
+    /// records fall along it.
+    fn falls_along(&self, direction: &[f64]) -> bool {
+        self.convexity().is_none()
+            && self.sets.iter().all(|of| {
+                let hits = self.loss.hits(self.records, of.set, direction);
+                hits.is_some_and(|hits| hits.iter().all(|hit| *hit == 1.0))
+            })
     }
     /// ∇f(θ), after which Hessians are computed at this θ.
     fn gradient(&mut self, theta: &[f64]) -> Vec<f64> {
@@ -60,7 +79,12 @@ impl<L: RecordLoss<S>, S: RecordSets> Objective for MeanLoss<'_, L, S> {
         mean
     }
     fn hessian(&self) -> Matrix {
-        self.records.mean_hessian(self.loss, &self.sets)
+        let mut hessian = self.records.mean_hessian(self.loss, &self.sets);
+        if let Some(flat) = self.flat {
+            let scale = hessian.trace() / hessian.rows() as f64;
+            hessian.add(scale, flat);
+        }
+        hessian
     }
     fn most_factored(&self) -> usize {
         L::MOST_FACTORED

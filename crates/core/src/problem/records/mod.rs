@@ -12,12 +12,14 @@
 
 mod by_class;
 mod dense;
+mod flat;
 mod instance;
 mod loss;
 mod mean_loss;
 mod optimum_bound;
 mod reshuffled;
 mod search;
+mod unpenalised;
 
 pub use instance::RecordProblem;
 pub use loss::{RecordLoss, RecordPlace, RecordSets, SetTerm};

@@ -11,14 +11,19 @@
 //! for any r ≥ ‖θ − θ*‖, since H' is within factors of e^±(R‖x_i‖r) of H
 //! ([`RecordLoss::SELF_CONCORDANCE`]; ‖x_i‖ is the length of the longest record).
 //!
+//! Without a penalty only H is known to have eigenvalues of at least some μ, and it is not known whether there is a θ*.
+//! Along a ray θ + tu with ‖u‖ = 1 the derivative of f is at least μ(1 − e^(−R‖x_i‖t))/(R‖x_i‖) − ‖g‖ at distance t. If
+//! R‖x_i‖ ‖g‖ < μ it is positive beyond r = −log(1 − R‖x_i‖ ‖g‖/μ)/(R‖x_i‖) for all u, so that a θ* exists within r of
+//! θ. The rest holds as above, with ‖g‖/μ as r₀. Where f is flat along some directions, all of this is meant orthogonal
+//! to them: g has no part along them, and the distance is that from the set of all θ*.
+//!
 //! *Invariant*: nothing here changes θ. Bounds are lengths in doubles, whose own rounding errors
 //! [`SLACK`] covers.
 
 use super::instance::RecordProblem;
 use super::loss::{RecordLoss, RecordSets};
 use crate::kernel::dot;
-use crate::linalg::{DD_EPSILON, Dd, least_eigenvalue_bound};
-use crate::problem::affine::Affine;
+use crate::linalg::{DD_EPSILON, Dd, Matrix, least_eigenvalue_bound};
 
 /// More than the relative rounding error of lengths of up to 10⁸ numbers and of sums of lengths.
 const SLACK: f64 = 1.0 + 1e-6;
@@ -62,19 +67,53 @@ struct SetAt {
     lengths: Vec<f64>,
 }
 
-/// A bound on ‖θ − θ*‖ of the mean loss over all clients; infinite if none is found. `convexity` is μ, a lower bound
-/// on the eigenvalues of all Hessians. `newton_step` gives some x for a gradient g: the closer it is to H⁻¹g the
+/// What is known of μ, a lower bound on the eigenvalues of Hessians.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Convexity {
+    /// It is a bound at all points.
+    Everywhere(f64),
+    /// It is a bound at the point whose distance from θ* is bounded.
+    AtPoint(f64),
+}
+
+impl Convexity {
+    /// μ.
+    fn least_eigenvalue(self) -> f64 {
+        match self {
+            Self::Everywhere(least) | Self::AtPoint(least) => least,
+        }
+    }
+
+    /// A bound on the distance of a point from θ*, given `scaled` ≥ ‖g‖/μ with g the gradient there, and R‖x_i‖ of the
+    /// longest record; infinite where no θ* need exist.
+    fn radius(self, scaled: f64, concordance: f64) -> f64 {
+        match self {
+            Self::AtPoint(_) if concordance > 0.0 => {
+                let part = SLACK * concordance * scaled;
+                // Also if the part is NaN.
+                let is_proof = part < 1.0;
+                if is_proof { -SLACK * libm::log1p(-part) / concordance } else { f64::INFINITY }
+            }
+            _ => scaled,
+        }
+    }
+}
+
+/// A bound on ‖θ − θ*‖ of the mean loss over all clients; infinite if none is found. `newton_step` gives some x for a gradient g: the closer it is to H⁻¹g the
 /// sharper is the bound, which is right for any x. Where it gives `None` or numbers that are not finite, the bound is
 /// (‖g‖ + e)/μ.
 pub(super) fn optimum_error<L: RecordLoss<S>, S: RecordSets>(
     problem: &RecordProblem<L, S>,
     theta: &[f64],
-    convexity: f64,
+    convexity: Convexity,
     newton_step: impl FnOnce(&[f64]) -> Option<Vec<f64>>,
 ) -> f64 {
     let sets = records_at(problem, theta);
     let gradient = gradient(problem, &sets, theta);
-    let radius = SLACK * gradient.length() / convexity;
+    let longest = sets.iter().flat_map(|set| &set.lengths).fold(0.0_f64, |most, x| most.max(*x));
+    let least_eigenvalue = convexity.least_eigenvalue();
+    let scaled = SLACK * gradient.length() / least_eigenvalue;
+    let radius = convexity.radius(scaled, L::SELF_CONCORDANCE * longest);
     if !radius.is_finite() {
         return f64::INFINITY;
     }
@@ -85,12 +124,11 @@ pub(super) fn optimum_error<L: RecordLoss<S>, S: RecordSets>(
     // g − H x, and then ‖x‖ + ‖g − H x‖/μ.
     let left: Vec<f64> = pairs.map(|(g, hx)| g.plus_dd(hx.negated()).hi).collect();
     let solved = SLACK * length(&step)
-        + SLACK * (SLACK * length(&left) + gradient.error + product.error) / convexity;
-    let longest = sets.iter().flat_map(|set| &set.lengths).fold(0.0_f64, |most, x| most.max(*x));
+        + SLACK * (SLACK * length(&left) + gradient.error + product.error) / least_eigenvalue;
     let mut bound = radius;
     for _ in 0..SHARPENINGS {
         let change = libm::expm1(SLACK * L::SELF_CONCORDANCE * longest * bound);
-        let sharper = SLACK * (solved + change * radius);
+        let sharper = SLACK * (solved + change * scaled);
         // The bound that is known stays where a number is NaN or infinite.
         if sharper.is_nan() || sharper >= bound {
             break;
@@ -105,13 +143,13 @@ pub(super) fn optimum_error<L: RecordLoss<S>, S: RecordSets>(
 /// summed in doubles, over the records of each client and over the clients, whose rounding errors are counted.
 pub(super) fn affine_convexity<L: RecordLoss<S>, S: RecordSets>(
     problem: &RecordProblem<L, S>,
-    mean: &Affine,
+    mean: &Matrix,
 ) -> f64 {
     let most_records = (0..problem.records.sets()).map(|set| problem.records.records(set)).max();
     let terms = most_records.unwrap_or(0) + problem.records.sets() + 10;
     // The sum of |x_i x_j| over records is a matrix whose norm is at most the mean of ‖x‖².
-    let error = terms as f64 * f64::EPSILON * SLACK * mean.matrix.trace();
-    least_eigenvalue_bound(&mean.matrix, error, problem.loss.l2())
+    let error = terms as f64 * f64::EPSILON * SLACK * mean.trace();
+    least_eigenvalue_bound(mean, error, problem.loss.l2())
 }
 
 /// ‖x‖ without underflow or overflow of squares: numbers are divided by the largest. It is not finite if a number is
@@ -165,6 +203,14 @@ fn add_record<S: RecordSets>(records: &S, set: usize, record: usize, f: &[Dd], o
             *entry = entry.plus_dd(factor.times_double(x));
         }
     });
+}
+
+/// ∇f(θ) of the mean of f over clients, as exact as double-double gives it, rounded to doubles.
+pub(super) fn extended_gradient<L: RecordLoss<S>, S: RecordSets>(
+    problem: &RecordProblem<L, S>,
+    theta: &[f64],
+) -> Vec<f64> {
+    gradient(problem, &records_at(problem, theta), theta).rounded()
 }
 
 /// The numbers of the records of all sets at θ in double-double, with bounds on their errors.
@@ -458,8 +504,11 @@ mod tests {
         assert!(length(&[f64::NAN, 1.0]).is_nan() && length(&[f64::NAN]).is_nan());
         assert_eq!(length(&[f64::INFINITY]), f64::INFINITY);
         let one = logistic(3, &[1.0], 0.25);
-        assert_eq!(optimum_error(&one, &[f64::NAN], 0.25, |_| None), f64::INFINITY);
-        let far = optimum_error(&one, &[1e3], 0.25, |_| None);
+        assert_eq!(
+            optimum_error(&one, &[f64::NAN], Convexity::Everywhere(0.25), |_| None),
+            f64::INFINITY
+        );
+        let far = optimum_error(&one, &[1e3], Convexity::Everywhere(0.25), |_| None);
         assert!((999.0..1e4).contains(&far), "{far}");
     }
 }

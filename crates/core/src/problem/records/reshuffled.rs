@@ -81,7 +81,7 @@ impl Epoch {
 /// is distributed as a batch of distinct records, and batches are not independent.
 impl<L: RecordLoss<S>, S: RecordSets> Facts for Reshuffled<L, S> {
     forward_facts!(self.0, {
-        fn local_optimum(&self, client: usize) -> &[f64];
+        fn local_optimum(&self, client: usize) -> Option<&[f64]>;
         fn mean_field(&self, client: usize, theta: &[f64], field: &mut [f64]);
         fn noise_covariance(&self, client: usize) -> Matrix;
         fn noise_trace(&self, client: usize) -> f64;

@@ -1,10 +1,12 @@
 //! An instance of a loss on records, whose optimum is a solution of a linear system, or is searched
 //! for, or is taken from an earlier search.
 
+use super::flat::space_of_records;
 use super::instance::RecordProblem;
 use super::loss::{RecordLoss, RecordSets};
 use super::mean_loss::MeanLoss;
-use super::optimum_bound;
+use super::optimum_bound::{self, Convexity};
+use super::unpenalised::{self, Found};
 use crate::linalg::solve;
 use crate::problem::affine::Affine;
 use crate::problem::facts::Facts as _;
@@ -28,8 +30,7 @@ impl<L: RecordLoss<S>, S: RecordSets> RecordProblem<L, S> {
     /// of a linear system if fields are affine, else as [`InstanceInputs::optimum`] says.
     ///
     /// # Errors
-    /// A [`Fault`] of `l2` if Newton's method finds no optimum. Affine fields have their solved θ* already, and no
-    /// fault.
+    /// A [`Fault`] of `l2` if there is no optimum, or none is found.
     ///
     /// # Panics
     /// If shares are given, and there are not as many as sets: each client then holds a set of its own.
@@ -38,35 +39,75 @@ impl<L: RecordLoss<S>, S: RecordSets> RecordProblem<L, S> {
         let sets = records.sets();
         assert!(client_shares.as_ref().is_none_or(|shares| shares.len() == sets));
         let mut instance = Self::without_optimum(loss, records, clients, client_shares);
-        instance.optimum = match (instance.loss.affine(), search) {
-            (Some((_, mean)), _) => solved_optimum(&instance, mean),
-            (None, OptimumSearch::New) => find_optimum(&instance, instance.shares(), None)?,
-            (None, OptimumSearch::Known(known)) => {
-                find_optimum(&instance, instance.shares(), Some(known))?
-            }
-            (None, OptimumSearch::LeftOut) => return Ok(instance),
+        let is_left_out = matches!(search, OptimumSearch::LeftOut);
+        let known = match search {
+            OptimumSearch::Known(known) => Some(known),
+            OptimumSearch::New | OptimumSearch::LeftOut => None,
         };
+        // The system of an affine field by its matrix is solved in any case, as it always was.
+        if is_left_out && instance.loss.mean_affine().is_none() {
+            return Ok(instance);
+        }
+        let found = if L::AFFINE {
+            solve_optimum(&instance)?
+        } else if instance.loss.l2() > 0.0 {
+            let optimum = find_optimum(&instance, instance.shares(), known)?;
+            Found { optimum, set: None }
+        } else {
+            let known = known.filter(|known| known.theta.len() == instance.dim());
+            unpenalised::search(&instance, known)?
+        };
+        instance.optimum = found.optimum;
+        instance.optimum_set = found.set;
         Ok(instance)
     }
 }
 
-/// θ*, the root of the affine mean field `mean` of all clients, with a bound on its error. Nothing is
-/// searched for, so that the residual is stated as 0. The bound is infinite where none is found, as it may be without a
-/// penalty; [`Facts::optimum_error`](crate::problem::Facts::optimum_error) is then `None`.
+/// The optimum of a loss with affine fields: the root of the mean field of all clients or, where the records span no more
+/// than a part of the space and there is no penalty, the shortest of its roots.
+///
+/// # Errors
+/// A [`Fault`] of `l2` if the system cannot be solved in double precision.
+fn solve_optimum<L: RecordLoss<S>, S: RecordSets>(
+    problem: &RecordProblem<L, S>,
+) -> Result<Found, Fault> {
+    let mean = problem.loss.mean_affine();
+    if let Some(mean) = mean {
+        let convexity = optimum_bound::affine_convexity(problem, &mean.matrix);
+        if convexity > 0.0 {
+            return solved_optimum(problem, mean, convexity);
+        }
+    }
+    let records = &problem.records;
+    let space = space_of_records(records, 0..records.sets());
+    match mean.filter(|_| space.rank() == records.features()) {
+        Some(mean) => solved_optimum(problem, mean, 0.0),
+        None => unpenalised::solve_least_squares(problem, space),
+    }
+}
+
+/// θ*, the root of the affine mean field `mean` of all clients, with a bound on its error; `convexity` is a lower bound on
+/// the eigenvalues of its matrix. Nothing is searched for, so that the residual is stated as 0. The bound is infinite
+/// where none is found, as it may be without a penalty;
+/// [`Facts::optimum_error`](crate::problem::Facts::optimum_error) is then `None`.
+///
+/// # Errors
+/// A [`Fault`] of `l2` if no unique root can be found.
 fn solved_optimum<L: RecordLoss<S>, S: RecordSets>(
     problem: &RecordProblem<L, S>,
     mean: &Affine,
-) -> Minimiser {
-    let convexity = optimum_bound::affine_convexity(problem, mean);
-    let error =
-        optimum_bound::optimum_error(problem, &mean.optimum, convexity, |gradient: &[f64]| {
-            solve(&mean.matrix, gradient).ok()
-        });
-    Minimiser { theta: mean.optimum.clone(), residual: 0.0, error }
+    convexity: f64,
+) -> Result<Found, Fault> {
+    let theta = mean.solve().map_err(|_| unpenalised::singular_system())?;
+    let convexity = Convexity::Everywhere(convexity);
+    let error = optimum_bound::optimum_error(problem, &theta, convexity, |gradient: &[f64]| {
+        solve(&mean.matrix, gradient).ok()
+    });
+    Ok(Found { optimum: Minimiser { theta, residual: 0.0, error }, set: None })
 }
 
-/// θ*, the minimiser of the mean loss of sets, which are given with their weights, and a bound on its error.
-/// The result `known` of an earlier search is taken, with its bound, if its residual is found again to the last bit:
+/// θ*, the minimiser of the mean loss of sets with a penalty, which are given with their weights, and a bound on its
+/// error. The result `known` of an earlier search is taken, with its bound, if its residual is found again to the last bit:
 /// then it is the minimiser of this very function. Else it is ignored, and θ* is searched for.
 ///
 /// # Errors
@@ -87,7 +128,7 @@ fn find_optimum<L: RecordLoss<S>, S: RecordSets>(
     found.error = optimum_bound::optimum_error(
         problem,
         &found.theta,
-        mean.convexity(),
+        Convexity::Everywhere(problem.loss.l2()),
         |gradient: &[f64]| factored_step(&mean, gradient),
     );
     let message = "the optimum cannot be found in double precision; it may be too small, or features too large";

@@ -21,8 +21,10 @@ pub struct Settings {
     /// classes, which are numbered in the order of their labels.
     #[schemars(example = Dataset::example())]
     pub dataset: Dataset,
-    /// λ, the weight of the penalty λ/2 ‖θ‖², above 0.
-    #[schemars(extend("exclusiveMinimum" = 0.0), example = 0.1)]
+    /// λ, the weight of the penalty λ/2 ‖θ‖², 0 or more. With 0, θ\* exists unless the classes of the records can be
+    /// separated without an error, and then needs `optimum = false` in `[record]`. It is not unique, since
+    /// a common change of the weights of all classes changes nothing: errors are distances to the set of minimisers.
+    #[schemars(range(min = 0.0), example = 0.1)]
     pub l2: f64,
     /// How much the loss of a record counts in the objective, by its class: client c minimises the mean
     /// of w(class) times the loss over its records. θ\*, distances to it, `suboptimality` and the train
@@ -47,7 +49,7 @@ impl crate::problem::settings::Settings for Settings {
     /// Reports what is wrong with the values of these keys, before the file is read.
     fn check(&self) -> Vec<Fault> {
         let mut faults = Faults(self.dataset.check());
-        faults.positive("l2", self.l2);
+        faults.non_negative("l2", self.l2);
         faults.at_least_one("batch", self.batch as u64);
         self.class_weights.check(&mut faults);
         faults.0

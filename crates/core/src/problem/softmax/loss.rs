@@ -61,6 +61,8 @@ impl RecordLoss<ClassTables> for SoftmaxLoss {
     const LARGEST_WEIGHT: f64 = 0.5;
     /// D³ℓ\[h, h, v\] = E (h − Eh)²(v − Ev) under p, and v − Ev is at most max v − min v ≤ √2 ‖v‖.
     const SELF_CONCORDANCE: f64 = std::f64::consts::SQRT_2;
+    /// A common change of all logits changes no probability.
+    const OF_DIFFERENCES: bool = true;
     /// A product with the Hessian costs about 4 d K operations per record, and the Hessian itself (d K)²/2.
     const MOST_FACTORED: usize = 100;
 

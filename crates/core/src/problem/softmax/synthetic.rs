@@ -67,8 +67,11 @@ pub struct Settings {
     #[serde(default, skip_serializing_if = "crate::problem::defaults::is_default")]
     #[schemars(example = ClientWeights::Records)]
     pub weights: ClientWeights,
-    /// λ, the weight of the penalty λ/2 ‖θ‖², above 0; also of the intercepts.
-    #[schemars(extend("exclusiveMinimum" = 0.0), example = 0.01)]
+    /// λ, the weight of the penalty λ/2 ‖θ‖², 0 or more; also of the intercepts. With 0, θ\* exists unless the classes of
+    /// the records can be separated without an error, and then needs `optimum = false` in `[record]`. It is not unique,
+    /// since a common change of the weights of all classes changes nothing: errors are distances to the set of
+    /// minimisers.
+    #[schemars(range(min = 0.0), example = 0.01)]
     pub l2: f64,
     /// B, the number of records drawn for each gradient; 1 or more.
     #[serde(default = "crate::problem::defaults::one")]
@@ -124,7 +127,7 @@ impl crate::problem::settings::Settings for Settings {
         let bytes = self.bytes_per_client();
         let bounded_bytes = if bytes < 1e18 { bytes as usize } else { usize::MAX };
         faults.memory("records", self.clients, bounded_bytes);
-        faults.positive("l2", self.l2);
+        faults.non_negative("l2", self.l2);
         faults.at_least_one("batch", self.batch as u64);
         faults.0
     }
@@ -331,7 +334,8 @@ mod tests {
         let iid = Settings { iid: true, alpha: 0.0, beta: 0.0, ..sample::synthetic() };
         let many = Settings { records: Sizes::Equal(20_000), l2: 1e-3, ..iid.clone() };
         let problem = sample::build(&many, 2);
-        let apart = sample::distance(problem.local_optimum(0), problem.local_optimum(1));
+        let [first, second] = [0, 1].map(|client| problem.local_optimum(client).unwrap());
+        let apart = sample::distance(first, second);
         let size = sample::distance(problem.optimum(), &[0.0; 12]);
         assert!(apart < 0.1 * size, "{apart} {size}");
         let both = Settings { alpha: 1.0, ..iid };

@@ -2,7 +2,7 @@
 
 use crate::kernel::alias::Alias;
 use crate::kernel::{Rows, axpy, dot, products};
-use crate::linalg::{Matrix, Singular};
+use crate::linalg::Matrix;
 use crate::problem::affine::Affine;
 use crate::problem::chain::Chain;
 use thiserror::Error;
@@ -31,8 +31,10 @@ pub enum NoSolution {
 
 /// The exact facts of one environment, which several clients may have.
 pub struct EnvironmentFacts {
-    /// The mean field under the stationary distribution, with its root, the TD fixed point θ_c*.
+    /// The mean field under the stationary distribution.
     pub mean: Affine,
+    /// The root of the mean field, the TD fixed point θ_c*, d numbers.
+    pub fixed_point: Vec<f64>,
     /// The chain of the states, P_c(s' | s).
     pub chain: Chain,
     /// The stationary distribution μ_c of the chain, S numbers.
@@ -106,17 +108,8 @@ impl Features {
     }
 
     /// The mean field E φ(s)(φ(s) − γφ(s'))ᵀθ − E φ(s) r(s) of TD(0) on a chain with this stationary distribution
-    /// and these rewards, S numbers each, with its root, the TD fixed point. The chain is of a client, or the mean of
-    /// all.
-    ///
-    /// # Errors
-    /// [`Singular`] if it has no unique root.
-    pub fn mean_system(
-        &self,
-        chain: &Chain,
-        stationary: &[f64],
-        rewards: &[f64],
-    ) -> Result<Affine, Singular> {
+    /// and these rewards, S numbers each. Its root is the TD fixed point. The chain is of a client, or the mean of all.
+    pub fn mean_system(&self, chain: &Chain, stationary: &[f64], rewards: &[f64]) -> Affine {
         let mut matrix = Matrix::zeros(self.d, self.d);
         let mut offset = vec![0.0; self.d];
         if self.sums_successors_first() {
@@ -152,10 +145,9 @@ impl Features {
         let Environment { transitions, rewards } = environment;
         let chain = Chain::new(&transitions);
         let stationary = chain.stationary().map_err(|_| NoSolution::Stationary(client))?;
-        let mean = self
-            .mean_system(&chain, &stationary, &rewards)
-            .map_err(|_| NoSolution::Client(client))?;
-        Ok(EnvironmentFacts { mean, chain, stationary, rewards })
+        let mean = self.mean_system(&chain, &stationary, &rewards);
+        let fixed_point = mean.solve().map_err(|_| NoSolution::Client(client))?;
+        Ok(EnvironmentFacts { mean, fixed_point, chain, stationary, rewards })
     }
 
     /// For each state s, μ_c(s) E(δ² | s), with δ = φ(s)ᵀθ − γφ(s')ᵀθ − r(s) the temporal difference at θ = `optimum`,

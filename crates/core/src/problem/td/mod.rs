@@ -107,7 +107,7 @@ impl Td {
             first[number].get_or_insert(c);
         }
         let means = environment_of.iter().map(|&e| &environments[e].mean);
-        let optimum = Affine::weighted_mean(means, None).map_err(|_| NoSolution::Mean)?.optimum;
+        let optimum = Affine::weighted_mean(means, None).solve().map_err(|_| NoSolution::Mean)?;
         let mut instance = Self {
             features,
             tables,
@@ -160,7 +160,7 @@ impl Td {
         all.clone().for_each(|own| axpy(1.0 / n, &own.rewards, &mut rewards));
         let chain = Chain::mean(all.map(|own| &own.chain));
         let stationary = chain.stationary().ok()?;
-        Some(self.features.mean_system(&chain, &stationary, &rewards).ok()?.optimum)
+        self.features.mean_system(&chain, &stationary, &rewards).solve().ok()
     }
 
     /// The facts of a client's environment.
@@ -181,8 +181,8 @@ impl Facts for Td {
     fn optimum(&self) -> &[f64] {
         &self.optimum
     }
-    fn local_optimum(&self, client: usize) -> &[f64] {
-        &self.environment(client).mean.optimum
+    fn local_optimum(&self, client: usize) -> Option<&[f64]> {
+        Some(&self.environment(client).fixed_point)
     }
     fn mean_field(&self, client: usize, theta: &[f64], field: &mut [f64]) {
         self.environment(client).mean.evaluate(theta, field);

@@ -203,6 +203,7 @@ pub fn mean_square_deviation(run: &PublishedRun<'_>) -> BoundValue {
     let mut check = Check::new(run);
     let facts = run.facts;
     check.equal_shares();
+    check.holds("θ* is unique", facts.optimum_set().is_none());
     check.then(|| {
         let jacobians: Vec<Matrix> = (0..facts.clients()).map(|c| facts.jacobian(c)).collect();
         let mean = Matrix::weighted_mean(jacobians.iter(), facts.unequal_shares());

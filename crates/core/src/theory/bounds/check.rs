@@ -75,6 +75,8 @@ impl<'a> Check<'a> {
         self.equal_shares();
         self.holds("the field is linear: constants at θ* hold everywhere", constants.linear);
         let moments = constants.moments();
+        let has_optima = constants.clients.iter().all(|client| client.distance.is_finite());
+        self.holds("every client has a unique optimum", has_optima);
         self.holds("the moments of A(Z) are known and draws independent", moments.is_some());
         self.holds("sym Ā_c is positive definite for every client", constants.curvature() > 0.0);
         moments

@@ -1,6 +1,6 @@
 //! The constants of the published bounds.
 //!
-//! A client's linear field is A(Z)θ − b(Z) for a draw Z; Ā_c is the mean of A(Z), F̄_c the mean field, θ_c* its root,
+//! A client's linear field is A(Z)θ − b(Z) for a draw Z; Ā_c is the mean of A(Z), F̄_c the mean field, θ_c* its only root,
 //! and ε the noise at a point. On other fields H_c, the Jacobian at θ*, stands for Ā_c. sym M is ½ (M + Mᵀ), and norms
 //! of matrices are spectral norms.
 
@@ -35,20 +35,21 @@ pub struct MatrixNoise {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ClientConstants {
     /// The smallest eigenvalue of sym Ā_c: a of SCAFFLSA A3, μ of RR A1(a), ν_k
-    /// of BOOK.
+    /// of BOOK; not above 0 where a linear field of the client has no unique root, whatever rounding errors make of it.
     pub curvature: f64,
     /// ‖Ā_c‖, the largest singular value; δ_k of BOOK.
     pub norm: f64,
     /// ‖H_c − A‖, the spectral norm.
     pub apart: f64,
-    /// ‖θ_c* − θ*‖, the distance of the client's optimum from the common one.
+    /// ‖θ_c* − θ*‖, the distance of the client's optimum from the common one; infinite if the client has no unique
+    /// optimum.
     pub distance: f64,
     /// ‖F̄_c(θ*)‖, on a linear field ‖Ā_c(θ_c* − θ*)‖.
     pub field: f64,
     /// Tr C_c = Tr Σ_ω, the noise at θ* (SCAFFLSA 43).
     pub at_optimum: f64,
     /// The moments of A(Z); `None` if the field is not linear, draws depend on
-    /// each other, or d is above [`MOST_DIMENSIONS`].
+    /// each other, the client has no unique optimum, or d is above [`MOST_DIMENSIONS`].
     pub noise: Option<MatrixNoise>,
 }
 
@@ -62,7 +63,7 @@ pub struct Constants {
     pub gradient: bool,
     /// Whether all clients have the share 1/N, as the theorems assume.
     pub equal_shares: bool,
-    /// The smallest eigenvalue of sym A, A = Σ π_c H_c: ν of BOOK.
+    /// The smallest eigenvalue of sym A, A = Σ π_c H_c: ν of BOOK; not above 0 where θ* is not unique.
     pub mean_curvature: f64,
     /// ‖A‖: δ of BOOK.
     pub mean_norm: f64,
@@ -99,16 +100,22 @@ impl Constants {
         let (values, clients) = by_distribution(facts, |c| {
             let jacobian = &jacobians[c];
             let field = facts.field_at_optimum(c);
-            let distance = squared_distance(facts.local_optimum(c), facts.optimum());
-            let curvature = jacobian.symmetric_part().symmetric_extremes()?.1;
+            let local_optimum = facts.local_optimum(c);
+            let smallest = jacobian.symmetric_part().symmetric_extremes()?.1;
+            // A singular Ā_c maps some x to 0, so that xᵀ (sym Ā_c) x is 0.
+            let is_singular = facts.linear() && local_optimum.is_none();
+            let curvature = if is_singular { smallest.min(0.0) } else { smallest };
+            let distance = local_optimum
+                .map_or(f64::INFINITY, |own| libm::sqrt(squared_distance(own, facts.optimum())));
+            let of_moments = local_optimum.filter(|_| known);
             Some(ClientConstants {
                 curvature,
                 norm: jacobian.spectral_norm()?,
                 apart: jacobian.plus(-1.0, &mean).spectral_norm()?,
-                distance: libm::sqrt(distance),
+                distance,
                 field: libm::sqrt(dot(&field, &field)),
                 at_optimum: facts.noise_covariance(c).trace(),
-                noise: if known { noise(facts, c, jacobian, curvature) } else { None },
+                noise: of_moments.and_then(|own| noise(facts, c, jacobian, curvature, own)),
             })
         })?;
         let gradient = jacobians.iter().all(is_symmetric);
@@ -136,7 +143,10 @@ impl Constants {
             linear: facts.linear(),
             equal_shares: facts.unequal_shares().is_none(),
             gradient,
-            mean_curvature: mean.symmetric_part().symmetric_extremes()?.1,
+            mean_curvature: match facts.optimum_set() {
+                Some(_) => mean.symmetric_part().symmetric_extremes()?.1.min(0.0),
+                None => mean.symmetric_part().symmetric_extremes()?.1,
+            },
             mean_norm: mean.spectral_norm()?,
             clients: clients.into_iter().map(|group| values[group]).collect(),
         })
@@ -242,8 +252,14 @@ fn has_matrix_noise(facts: &dyn Facts) -> bool {
 }
 
 /// The noise of the linear field of client c with this Jacobian, whose symmetric part has the smallest eigenvalue
-/// `curvature`. `None` if the problem has no noise map, or an eigenvalue cannot be found.
-fn noise(facts: &dyn Facts, c: usize, jacobian: &Matrix, curvature: f64) -> Option<MatrixNoise> {
+/// `curvature`, and with the root θ_c* = `local_optimum`. `None` if the problem has no noise map, or an eigenvalue cannot be found.
+fn noise(
+    facts: &dyn Facts,
+    c: usize,
+    jacobian: &Matrix,
+    curvature: f64,
+    local_optimum: &[f64],
+) -> Option<MatrixNoise> {
     let d = facts.dim();
     let units = Matrix::identity(d + 1);
     // Σ_Ã = E (A − Ā)ᵀ(A − Ā).
@@ -255,7 +271,7 @@ fn noise(facts: &dyn Facts, c: usize, jacobian: &Matrix, curvature: f64) -> Opti
         }
     }
     // (θ_c* − θ*, 1): the noise ε at θ_c* is the noise map of this vector.
-    let mut there = difference(facts.local_optimum(c), facts.optimum());
+    let mut there = difference(local_optimum, facts.optimum());
     there.push(1.0);
     let at_local = noise_product(facts, c, &there, &there)?.max(0.0);
     // q = E (A − Ā)ᵀ ε: the noise at θ_c* + e has the mean square eᵀ Σ_Ã e + 2 qᵀe + E ‖ε‖².

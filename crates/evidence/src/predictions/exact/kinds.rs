@@ -170,7 +170,7 @@ const fn value(name: &'static str, known: KnownWhere, how: ValueSource) -> Value
 /// All kinds of values, in the order in which they are listed.
 pub static KINDS: &[ValueKind] = &[
     value("optimum", Always, Found(&[D], |k| Some(k.facts.optimum().to_vec())))
-        .meaning("θ*, the zero of the mean of the clients' mean fields"),
+        .meaning("θ*, the zero of the mean of the clients' mean fields, or the one of least length if there are several"),
     value("optimum_error", Bounded, Found(&[], |k| Some(vec![k.facts.optimum_error()?])))
         .meaning("a bound on the distance of `optimum` from θ*, with all rounding errors"),
     value("shares", Always, Found(&[N], |k| Some(k.shares())))
@@ -178,13 +178,13 @@ pub static KINDS: &[ValueKind] = &[
     value(
         "client_optima",
         Small,
-        Found(&[N, D], |k| k.vectors_of_clients(|c| k.facts.local_optimum(c).to_vec())),
+        Found(&[N, D], |k| k.vectors_of_clients(|c| Some(k.facts.local_optimum(c)?.to_vec()))),
     )
-    .meaning("θ_c*, the zero of each client's mean field"),
+    .meaning("θ_c*, the zero of each client's mean field; not known if a client has none or several"),
     value(
         "client_fields",
         Small,
-        Found(&[N, D], |k| k.vectors_of_clients(|c| k.facts.field_at_optimum(c))),
+        Found(&[N, D], |k| k.vectors_of_clients(|c| Some(k.facts.field_at_optimum(c)))),
     )
     .meaning("F̄_c(θ*), each client's mean field at θ*"),
     value("start", Always, Found(&[D], |k| Some(k.scenario.start.clone()))).meaning("θ_0"),
@@ -327,7 +327,7 @@ mod tests {
         fn optimum(&self) -> &[f64] {
             unreachable!()
         }
-        fn local_optimum(&self, _: usize) -> &[f64] {
+        fn local_optimum(&self, _: usize) -> Option<&[f64]> {
             unreachable!()
         }
         fn mean_field(&self, _: usize, _: &[f64], _: &mut [f64]) {

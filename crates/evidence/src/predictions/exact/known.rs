@@ -90,12 +90,19 @@ impl<'a> KnownCell<'a> {
         (0..self.facts.clients()).map(|c| self.facts.share(c)).collect()
     }
 
-    /// The d numbers that a function gives for each client, one client after another; `None` if these are more than
-    /// [`MOST_NUMBERS`] together.
-    pub fn vectors_of_clients(&self, vector: impl Fn(usize) -> Vec<f64>) -> Option<Vec<f64>> {
+    /// The d numbers that a function gives for each client, one client after another; `None` if it gives none for a
+    /// client, or these are more than [`MOST_NUMBERS`] together.
+    pub fn vectors_of_clients(
+        &self,
+        vector: impl Fn(usize) -> Option<Vec<f64>>,
+    ) -> Option<Vec<f64>> {
         let n = self.facts.clients();
         let d = self.facts.dim();
-        (n.saturating_mul(d) <= MOST_NUMBERS).then(|| (0..n).flat_map(vector).collect())
+        if n.saturating_mul(d) > MOST_NUMBERS {
+            return None;
+        }
+        let vectors = (0..n).map(vector).collect::<Option<Vec<Vec<f64>>>>()?;
+        Some(vectors.concat())
     }
 
     /// The numbers that a function gives for the exact moments at each recorded round, one round after another; `None`

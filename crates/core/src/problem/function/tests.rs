@@ -186,7 +186,8 @@ fn an_affine_field_has_exact_facts() {
     let problem = Sample::new(2, false).build().unwrap();
     assert!(problem.linear() && problem.knows_facts_at_optimum());
     check::agree(&problem, 20_000);
-    let means: Vec<f64> = (0..CLIENTS).map(|client| problem.local_optimum(client)[0]).collect();
+    let roots = (0..CLIENTS).map(|client| problem.local_optimum(client).unwrap()[0]);
+    let means: Vec<f64> = roots.collect();
     let mean = means.iter().sum::<f64>() / CLIENTS as f64;
     assert!((problem.optimum()[0] - mean).abs() < 1e-12);
     let gap = problem.suboptimality(&[mean + 1.0, mean]).unwrap();

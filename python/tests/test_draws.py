@@ -46,13 +46,14 @@ QUADRATIC = {
 MARKOV = {
     "garnet": {
         "states": 10, "actions": 2, "branching": 3, "features": 3, "discount": 0.9, "clients": 4,
-        "noise": {"markov": {"burn-in": 10}},
+        "heterogeneity": "independent", "noise": {"markov": {"burn-in": 10}},
     }
 }  # fmt: skip
 
 
 def clients_of(problem=None, run=0, **settings):
-    plan = ef.plan(manifest(problem=problem, **settings), arrays=FILES)
+    files = None if problem else FILES
+    plan = ef.plan(manifest(problem=problem, **settings), arrays=files)
     return plan.clients(0, run)
 
 

@@ -5,7 +5,7 @@
 //! numbers. Counts say which of two cells is the costlier, and by how much: they balance shards and
 //! measure progress. They say nothing about seconds, which the runner measures.
 
-use super::dataset::{Dataset, TestRecords};
+use super::dataset::{Dataset, Split, TestRecords};
 use super::size::InstanceSize;
 
 /// The number of clients that is assumed where only the contents of a data file say it.
@@ -148,6 +148,8 @@ pub struct RecordCounts {
     dimension: u64,
     /// The number of records that all clients hold together.
     held: u64,
+    /// The number of records that a client holds, on average.
+    of_client: u64,
     /// The number of records of the test set.
     test: u64,
     batch: u64,
@@ -167,7 +169,9 @@ impl RecordCounts {
         let clients = dataset.clients.map_or(CLIENTS, |clients| clients as u64);
         let dimension = estimate_features(dataset).saturating_mul(classes);
         let batch = batch as u64;
-        Self { clients, dimension, held: records - test, test, batch }
+        let held = records - test;
+        let of_client = if dataset.split == Split::All { held } else { held / clients.max(1) };
+        Self { clients, dimension, held, of_client, test, batch }
     }
 
     /// The sizes of a problem whose records are drawn, `records` of them for each client. An oracle call
@@ -176,14 +180,15 @@ impl RecordCounts {
         let clients = clients as u64;
         let dimension = dimension as u64;
         let held = clients.saturating_mul(records as u64);
-        Self { clients, dimension, held, test: 0, batch: batch as u64 }
+        let of_client = held / clients.max(1);
+        Self { clients, dimension, held, of_client, test: 0, batch: batch as u64 }
     }
 
     /// The cost of the problem whose records cost `one` each. An oracle call reads a batch of records or, if
     /// the oracle is `exact`, all records of a client.
     pub fn cost(self, exact: bool, one: RecordCost) -> ProblemCost {
-        let Self { clients, dimension, held, test, batch } = self;
-        let records_of_call = if exact { held / clients.max(1) } else { batch };
+        let Self { clients, dimension, held, of_client, test, batch } = self;
+        let records_of_call = if exact { of_client } else { batch };
         ProblemCost {
             clients,
             dimension,

@@ -98,9 +98,10 @@ impl super::settings::Settings for Settings {
 }
 
 impl Settings {
-    /// The loss with the mean fields of these clients.
+    /// The loss with the mean fields of the sets of records that these clients hold.
     fn loss(&self, loaded: &ClientRecords) -> Result<RidgeLoss, Fault> {
-        let ClientRecords { records, held, shares, .. } = loaded;
+        let ClientRecords { records, held, .. } = loaded;
+        let shares = loaded.set_shares();
         let labels = records.label_numbers()?;
         let d = records.dimension();
         // With a penalty the matrix of a client is regular and known in any case: results have the bits of its products.
@@ -112,11 +113,11 @@ impl Settings {
         let all: usize = held.iter().map(Vec::len).sum();
         let matrices: Vec<&Affine> = fields.iter().flatten().collect();
         let mean = if matrices.len() == held.len() {
-            Some(Affine::weighted_mean(matrices.into_iter(), shares.as_deref()))
+            Some(Affine::weighted_mean(matrices.into_iter(), shares))
         } else if all >= d {
             let mut mean = Affine::new(Matrix::zeros(d, d), vec![0.0; d]);
             for (c, own) in held.iter().enumerate() {
-                let share = shares.as_ref().map_or(1.0 / held.len() as f64, |shares| shares[c]);
+                let share = shares.map_or(1.0 / held.len() as f64, |shares| shares[c]);
                 add_records(records, &labels, own, share, &mut mean);
             }
             Some(mean)
@@ -153,8 +154,8 @@ pub struct RidgeLoss {
     l2: f64,
     /// B, the number of records of an oracle call.
     batch: usize,
-    /// The mean field (E xxᵀ + λI)θ − E y x of each client by its matrix; `None` of a client that has fewer records than
-    /// features, if there is no penalty: its records are the shorter way to the field.
+    /// The mean field (E xxᵀ + λI)θ − E y x of each set of records that clients hold, by its matrix; `None` of a set of
+    /// fewer records than features, if there is no penalty: its records are the shorter way to the field.
     fields: Vec<Option<Affine>>,
     /// The mean of the clients' fields by its matrix; `None` if all clients together have fewer records than features and
     /// there is no penalty.

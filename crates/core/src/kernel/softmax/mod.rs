@@ -133,14 +133,14 @@ impl ClassTables {
 
     /// Runs the local steps of every client of the cohort, with `batch` records in an oracle call. Extended steps take
     /// the mean of [`Local::batch`](super::cohort::Local::batch) oracle calls, or have a proximal term; in plain steps
-    /// that number is not read. Client c holds set c.
+    /// that number is not read. Client c holds set c modulo the number of sets.
     ///
     /// # Panics
     /// If dimensions do not agree, also that of the [`Proximal::anchor`](super::cohort::Proximal::anchor) of extended
-    /// steps, or a client has no set.
+    /// steps.
     pub fn advance_on<S>(&self, path: InstructionSet, batch: usize, cohort: Cohort<'_, S>) {
         let extended = cohort.extended;
-        assert!(cohort.dim() == self.classes * self.d && cohort.end() <= self.sets.len());
+        assert!(cohort.dim() == self.classes * self.d);
         // Every extended step reads all numbers of the anchor, also where the weight of the term is 0.
         assert!(extended.is_none_or(|term| term.anchor.len() == cohort.dim()));
         let mut theta = Aligned::zeros(self.classes * self.stride);
@@ -159,7 +159,7 @@ impl ClassTables {
                 self.pad(local.correction, &mut held);
             }
             let work = ClientSteps {
-                set: local.client,
+                set: local.client % self.sets.len(),
                 batch,
                 calls: if extended.is_some() { local.batch as usize } else { 1 },
                 steps: local.steps,

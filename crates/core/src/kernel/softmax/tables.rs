@@ -34,7 +34,7 @@ impl LabelledRows {
     }
 }
 
-/// The records of all clients; client c holds set c.
+/// The records of all clients; client c holds set c modulo the number of sets.
 #[derive(Clone, Debug)]
 pub struct ClassTables {
     /// The number of features of a record.
@@ -49,7 +49,7 @@ pub struct ClassTables {
     pub(super) indicators: Aligned,
     /// K ones, padded with zeros to whole registers: which lanes are classes.
     pub(super) live: Aligned,
-    /// The sets of records, one for each client.
+    /// The sets of records, of which each client holds one.
     pub(super) sets: Vec<LabelledRows>,
 }
 

@@ -66,6 +66,7 @@ impl SparseRecords {
         let mut pull = Vec::new();
         let mut locals = cohort.locals();
         while let Some((local, start)) = locals.next_apart() {
+            let local = self.by_set(local);
             let support = &supports[local.client];
             let xi = local.correction;
             let start = start.expect("clients begin at θ_t");
@@ -115,7 +116,7 @@ impl SparseRecords {
         let supports = self.supports.as_ref().expect("clients have supports");
         let n = plans.len();
         let d = start.len();
-        assert!(after.len() == d && ends.len() == n * d && supports.len() == n);
+        assert!(after.len() == d && ends.len() == n * d);
         let corrections = learning.as_ref().map(|variates| &*variates.corrections);
         let elsewhere = self.changes_elsewhere(plans, corrections, d, weight);
         // The columns of a block: so few that the numbers of all clients in them stay in the first caches.
@@ -145,7 +146,7 @@ impl SparseRecords {
                         row.copy_from_slice(&without_variates[..width]);
                     }
                 }
-                let rest = &supports[k].columns[used[k]..];
+                let rest = &supports[self.set_of(k)].columns[used[k]..];
                 let here = rest.partition_point(|j| (*j as usize) < column + width);
                 let own = &ends[k * d + used[k]..][..here];
                 rest[..here].iter().zip(own).for_each(|(j, x)| row[*j as usize - column] = *x);

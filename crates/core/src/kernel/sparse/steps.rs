@@ -46,11 +46,11 @@ const LOCKSTEP: usize = 4;
 /// fit in the first caches.
 const TOGETHER: usize = 2048;
 
-/// Sparse rows y x, in sets of which each client holds one.
+/// Sparse rows y x, in sets of which each client holds one: client c holds set c modulo the number of sets.
 pub struct SparseRecords {
     /// The loss of a record, and the size of a batch.
     pub loss: LogisticLoss,
-    /// The records of each client.
+    /// The records of each set.
     pub sets: Vec<SparseRows>,
     /// The features that each set touches, if they are few enough for steps on them to take less time than steps on
     /// whole rows.
@@ -62,7 +62,8 @@ pub struct SparseRecords {
 }
 
 impl SparseRecords {
-    /// The records of all clients under a loss: client c holds set c, whose rows are records x times their labels y.
+    /// The records of all clients under a loss, in sets whose rows are records x times their labels y. Client c holds
+    /// set c modulo the number of sets.
     ///
     /// # Panics
     /// If a set is empty, or the sets differ in d.
@@ -101,6 +102,18 @@ impl SparseRecords {
         self.loss_weights.get(set).map(Vec::as_slice)
     }
 
+    /// The number of the set that a client holds.
+    #[inline(always)]
+    pub(super) fn set_of(&self, client: usize) -> usize {
+        client % self.sets.len()
+    }
+
+    /// The clients of a cohort as the steps see them: the number of a client is that of its set from here on, so that no
+    /// step computes it again.
+    pub(super) fn by_set<'l>(&self, local: Local<'l, ()>) -> Local<'l, ()> {
+        Local { client: self.set_of(local.client), ..local }
+    }
+
     /// w s of a record, where `margin` = m − xᵀθ.
     #[inline(always)]
     fn weighted_sigmoid(&self, set: usize, record: usize, margin: f64) -> f64 {
@@ -124,14 +137,15 @@ impl SparseRecords {
         field: &mut [f64],
     ) {
         let LogisticLoss { l2, margin, .. } = self.loss;
-        let set = &self.sets[client];
+        let set_number = self.set_of(client);
+        let set = &self.sets[set_number];
         for (field, theta) in field.iter_mut().zip(theta) {
             *field = l2 * theta;
         }
         for _ in 0..batch {
             let record = next_record();
             let row = set.row(record);
-            let s = self.weighted_sigmoid(client, record, margin - row.dot(theta));
+            let s = self.weighted_sigmoid(set_number, record, margin - row.dot(theta));
             row.add_to(-s / batch as f64, field);
         }
     }
@@ -159,7 +173,8 @@ impl SparseRecords {
         let mut locals = cohort.locals();
         let mut group: Vec<Local<'_, ()>> = Vec::with_capacity(together);
         loop {
-            group.extend(locals.by_ref().take(together - group.len()));
+            let missing = together - group.len();
+            group.extend(locals.by_ref().take(missing).map(|local| self.by_set(local)));
             let Some(first) = group.first() else { return };
             let step = first.step;
             let steps = first.steps;
@@ -224,7 +239,7 @@ impl SparseRecords {
     /// Runs all local steps of some clients, which have equal numbers of steps, in passes: parts of the steps of a
     /// round, during which a client's θ holds v. ξ' is the clients' `correction` if `PULLED`, and 0 otherwise. Several
     /// clients must take steps on single records. With a support there must be one client, whose θ and ξ' have only the
-    /// entries of the support.
+    /// entries of the support. The numbers of the clients are those of their sets ([`Self::by_set`]).
     ///
     /// # Panics
     /// If one of these conditions does not hold, or θ or, if `PULLED`, ξ' has another length than the records.

@@ -45,13 +45,21 @@ pub struct ClientRecords {
     /// clients or the test set is drawn within them. It is `None` for a record whose client holds no records, because a
     /// column marks them all; `None` for all if clients have no records of the test set.
     pub test_clients: Option<Vec<Option<usize>>>,
-    /// For each client the indices of its records in `records`.
+    /// N, the number of clients.
+    pub clients: usize,
+    /// The sets of records that clients hold, as indices in `records`: one for each client, or a single one if all
+    /// clients hold the same records ([`Split::All`]). It is then stored once.
     pub held: Vec<Vec<usize>>,
     /// π_c, the share of each client; `None` if all are equal.
     pub shares: Option<Vec<f64>>,
 }
 
 impl ClientRecords {
+    /// How much each set of records counts in the mean over clients; `None` if all count the same.
+    pub(super) fn set_shares(&self) -> Option<&[f64]> {
+        self.shares.as_deref().filter(|shares| shares.len() == self.held.len())
+    }
+
     /// The problem of this loss on the records that clients hold, with its θ* (unless `files` leaves the search for it
     /// out) and, if there is one, the test set. The losses of clients' records are multiplied by the weights of their
     /// classes, if there are `class_weights`; then the storage must know classes. `store` makes the problem's storage
@@ -74,7 +82,7 @@ impl ClientRecords {
             None => stored,
         };
         let optimum = files.optimum_search();
-        let given = InstanceInputs { shares, optimum, ..InstanceInputs::default() };
+        let given = InstanceInputs { clients: Some(self.clients), shares, optimum };
         let problem = RecordProblem::new(loss, held, given)?;
         let Some(test) = &self.test else { return Ok(problem) };
         let problem = problem.with_test(store(test, &[(0..test.count()).collect()])?);
@@ -170,9 +178,13 @@ impl Dataset {
             }
             _ => (self.partition(&records, seed)?, clients_of_test(&records, test.as_ref())),
         };
-        let counts: Vec<usize> = held.iter().map(Vec::len).collect();
+        let clients = match self.split {
+            Split::All => self.clients.unwrap_or(1),
+            _ => held.len(),
+        };
+        let counts: Vec<usize> = held.iter().map(Vec::len).cycle().take(clients).collect();
         let shares = self.weights.shares("dataset.weights", &counts)?;
-        Ok(ClientRecords { records, test, test_clients, held, shares })
+        Ok(ClientRecords { records, test, test_clients, clients, held, shares })
     }
 
     /// Checks that a test set that is drawn leaves clients a record of each class that it has. `records` are those that
@@ -275,5 +287,7 @@ fn clients_of_test(records: &Records, test: Option<&Records>) -> Option<Vec<Opti
     Some(ranks_among(records.groups.as_ref()?, test?.groups.as_ref()?))
 }
 
+#[cfg(test)]
+mod split_all_tests;
 #[cfg(test)]
 mod tests;

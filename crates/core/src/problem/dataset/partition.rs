@@ -10,7 +10,7 @@ use crate::rng::Stream;
 impl Dataset {
     /// Partitions the records that clients hold as the settings say, with draws from the seed: for each client the
     /// indices of its records, of which there is at least one. With a split by column nothing is drawn, and clients
-    /// are in the sorted order of the column's values.
+    /// are in the sorted order of the column's values. If every client holds all records, there is one list for all.
     ///
     /// # Errors
     /// A client that would get no records, or labels of too many kinds for a split by Dirichlet proportions.
@@ -19,7 +19,7 @@ impl Dataset {
         let mut rng = Stream::shared_instance(seed);
         // A split by column, which determines the number itself, has no `clients`.
         let clients = self.clients.unwrap_or(1);
-        if clients > n {
+        if clients > n && self.split != Split::All {
             // Checked before any list is allocated: `clients` may be huge.
             return Err(self.empty_client(n / clients, clients, n));
         }
@@ -63,6 +63,7 @@ impl Dataset {
                     .map(|hand| hand.iter().flat_map(|&shard| all[shard].clone()).collect())
                     .collect()
             }
+            Split::All => vec![(0..n).collect()],
             Split::Column(_) => match &records.groups {
                 None => vec![(0..n).collect()],
                 Some(groups) => {

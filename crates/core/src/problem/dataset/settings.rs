@@ -154,6 +154,9 @@ pub enum Split {
     /// Shuffled, then split into parts of drawn sizes: each client gets one record, and the others
     /// are split in proportions drawn from Dirichlet(α, …, α), with α above 0.
     Quantity(f64),
+    /// Every client holds all records, which are stored once: clients differ in their draws alone, as
+    /// the machines of Yuan and Ma (2020) do.
+    All,
     /// One client for each value of this column (npz: of the array `client`). Numbers are compared as
     /// numbers, whole ones exactly whatever their length: 1, 01 and 1.0 are one client. In a column
     /// that has other texts too, these are three.
@@ -401,6 +404,11 @@ impl Dataset {
             }
             _ => {}
         }
+        faults.require(
+            !(self.split == Split::All && self.test_within == Some(TestGroups::Clients)),
+            "dataset.test-within",
+            || "cannot be \"clients\" with the split \"all\", where no record belongs to one client; leave it out".into(),
+        );
         self.weights.check("dataset.weights", self.clients, &mut faults);
         if let Some(TestRecords::Fraction(fraction)) = self.test {
             faults.require(fraction > 0.0 && fraction < 1.0, "dataset.test", || {
@@ -425,7 +433,7 @@ impl Dataset {
     /// Whether the test set or the partition is drawn, and so depends on the seed.
     pub fn uses_seed(&self) -> bool {
         let drawn = matches!(self.test, Some(TestRecords::Fraction(_)));
-        drawn || !matches!(self.split, Split::Column(_))
+        drawn || !matches!(self.split, Split::Column(_) | Split::All)
     }
 
     /// Whether the records of the test set belong to clients: a column names them, or the test set is drawn from what

@@ -148,7 +148,7 @@ impl Settings {
         let loss = self.loss();
         let records = &loaded.records;
         records.check_two_classes()?;
-        self.dataset.check_vectors(loaded.held.len(), d)?;
+        self.dataset.check_vectors(loaded.clients, d)?;
         let class_weights = self.class_weights.of_classes(records)?;
         loaded.build_problem(loss, class_weights.as_deref(), files, |part, sets| {
             let signs = records.signs_of(part)?;

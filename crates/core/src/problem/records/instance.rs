@@ -37,7 +37,7 @@ pub struct RecordProblem<L, S> {
     pub(in crate::problem) records: S,
     /// N, which may be larger than the number of sets.
     pub(super) clients: usize,
-    /// π_c, N numbers, if they are not equal; then each client holds a set of its own.
+    /// π_c, N numbers, if they are not equal.
     pub(super) client_shares: Option<Vec<f64>>,
     /// The facts of each set that clients hold.
     held: Vec<SetFacts>,
@@ -98,12 +98,14 @@ impl<L: RecordLoss<S>, S: RecordSets> RecordProblem<L, S> {
     }
 
     /// The sets, and how much each counts in means over clients: the fraction of the clients that hold it or,
-    /// where shares are unequal, the share of the only client that does. These weights sum to 1.
+    /// where shares are unequal, the sum of their shares. These weights sum to 1.
     pub(in crate::problem) fn shares(&self) -> impl Iterator<Item = (usize, f64)> {
         let n = self.clients;
         let sets = self.held.len();
         (0..sets).map(move |set| match &self.client_shares {
-            Some(shares) => (set, shares[set]),
+            Some(shares) => {
+                (set, shares.iter().skip(set).step_by(sets).fold(0.0, |sum, share| sum + share))
+            }
             None => (set, (n - set).div_ceil(sets) as f64 / n as f64),
         })
     }

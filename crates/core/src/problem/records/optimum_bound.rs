@@ -165,8 +165,8 @@ fn length(x: &[f64]) -> f64 {
 }
 
 /// The weight of each record of a set in the mean of f over clients: the share of the clients that hold the set,
-/// divided by the number of its records. Where shares are equal, client c holds set number c modulo the number of sets,
-/// so that sets may have several holders; where shares are unequal, each client holds a set of its own. If all shares
+/// divided by the number of its records. Client c holds set number c modulo the number of sets, so that sets may have
+/// several holders. If all shares
 /// are the quotients of the sets' records and all records, as doubles, they count as these quotients exactly, and the
 /// weight is 1 over all records; otherwise shares are the doubles that they are.
 fn record_weight<L: RecordLoss<S>, S: RecordSets>(problem: &RecordProblem<L, S>, set: usize) -> Dd {
@@ -177,10 +177,12 @@ fn record_weight<L: RecordLoss<S>, S: RecordSets>(problem: &RecordProblem<L, S>,
         return Dd::from(holders).over(Dd::product(problem.clients as f64, counts[set]));
     };
     let all: f64 = counts.iter().sum();
-    if shares.iter().zip(&counts).all(|(share, count)| *share == count / all) {
+    let is_by_records = |(share, count): (&f64, &f64)| *share == count / all;
+    if shares.len() == sets && shares.iter().zip(&counts).all(is_by_records) {
         return Dd::from(1.0).over(Dd::from(all));
     }
-    Dd::from(shares[set]).over(Dd::from(counts[set]))
+    let of_holders = shares.iter().skip(set).step_by(sets);
+    of_holders.fold(Dd::default(), |sum, share| sum.plus(*share)).over(Dd::from(counts[set]))
 }
 
 /// Writes the products of a record with the K rows of v, which is θ or a step, to `out` in double-double, K numbers.

@@ -19,7 +19,7 @@ use crate::problem::minimise::{Minimiser, Objective as _, OptimumSearch, factore
 pub struct InstanceInputs<'a> {
     /// N; the number of sets if it is `None`.
     pub clients: Option<usize>,
-    /// π_c, N numbers, if the shares of clients are not equal; then each client holds a set of its own.
+    /// π_c, N numbers, if the shares of clients are not equal.
     pub shares: Option<Vec<f64>>,
     /// How θ* is found where it has no closed form.
     pub optimum: OptimumSearch<'a>,
@@ -33,11 +33,11 @@ impl<L: RecordLoss<S>, S: RecordSets> RecordProblem<L, S> {
     /// A [`Fault`] of `l2` if there is no optimum, or none is found.
     ///
     /// # Panics
-    /// If shares are given, and there are not as many as sets: each client then holds a set of its own.
+    /// If shares are given, and there is not one for each client.
     pub fn new(loss: L, records: S, given: InstanceInputs<'_>) -> Result<Self, Fault> {
         let InstanceInputs { clients, shares: client_shares, optimum: search } = given;
-        let sets = records.sets();
-        assert!(client_shares.as_ref().is_none_or(|shares| shares.len() == sets));
+        let holders = clients.unwrap_or(records.sets());
+        assert!(client_shares.as_ref().is_none_or(|shares| shares.len() == holders));
         let mut instance = Self::without_optimum(loss, records, clients, client_shares);
         let is_left_out = matches!(search, OptimumSearch::LeftOut);
         let known = match search {

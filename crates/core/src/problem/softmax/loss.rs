@@ -345,7 +345,7 @@ impl RecordSets for ClassTables {
         next_record: impl FnMut() -> usize,
         out: &mut [f64],
     ) {
-        self.field(client, theta, batch, next_record, out);
+        self.field(client % self.sets(), theta, batch, next_record, out);
     }
     /// field ← field + f ⊗ x of a record, where `make_factors` gets the K products (Θ − Θ*)x and replaces them by f.
     fn add_linearised(

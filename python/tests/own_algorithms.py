@@ -450,6 +450,42 @@ def rand_k_with_feedback(clients, theta, gamma, H):
         yield theta
 
 
+def _matrices(clients):
+    """A contraction of each client."""
+    rng = np.random.default_rng(3)
+    return 0.4 * rng.normal(size=(clients.n, clients.dim, clients.dim)) / np.sqrt(clients.dim)
+
+
+def _with_autoregressive_noise(product):
+    """FedAvg whose gradients have noise by a matrix of each client (Zhu, Heath and Mitra 2025)."""
+
+    def algorithm(clients, theta, gamma, H):
+        matrices = _matrices(clients)
+        state = clients.rng.standard_normal((clients.n, clients.dim))
+        while True:
+            ends = np.tile(theta, (clients.n, 1))
+            for _ in range(H):
+                ends = clients.local_steps(ends, gamma, 1, state)
+                state = product(matrices, state) + clients.rng.standard_normal(state.shape)
+            theta = clients.mean(ends)
+            yield theta
+
+    return algorithm
+
+
+#: One algorithm, whose matrices of the clients are written in three ways.
+MATRICES = {
+    "autoregressive_einsum": _with_autoregressive_noise(
+        lambda matrices, rows: np.einsum("kij,kj->ki", matrices, rows)
+    ),
+    "autoregressive_columns": _with_autoregressive_noise(
+        lambda matrices, rows: (matrices @ rows[..., None])[..., 0]
+    ),
+    "autoregressive_stack": _with_autoregressive_noise(
+        lambda matrices, rows: np.stack([matrices[k] @ rows[k] for k in range(len(rows))])
+    ),
+}
+
 DRAWS = {
     of.__name__: of
     for of in (

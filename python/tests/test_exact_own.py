@@ -12,7 +12,14 @@ import own_algorithms as own
 import pytest
 from exact_runs import MOST, QUADRATIC, RUNS, late_mean, standard_errors
 
-NAMED = {**own.OWN, **own.COHORTS, **own.CHOOSERS, **own.DRAWS, **own.KEPT_DRAWS}
+NAMED = {
+    **own.OWN,
+    **own.COHORTS,
+    **own.CHOOSERS,
+    **own.DRAWS,
+    **own.KEPT_DRAWS,
+    **own.MATRICES,
+}
 RANDOM = {f"random {seed}": own.random_algorithm(seed) for seed in range(100)}
 
 

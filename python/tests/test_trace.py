@@ -13,7 +13,7 @@ import own_algorithms
 import pytest
 from exactfed import _trace, algorithms
 from exactfed._trace import NotTraced
-from own_algorithms import CHOOSERS, COHORTS, DRAWS, KEPT_DRAWS, OWN
+from own_algorithms import CHOOSERS, COHORTS, DRAWS, KEPT_DRAWS, MATRICES, OWN
 
 COMMON = {
     "title": "t",
@@ -821,3 +821,37 @@ def test_the_check_with_real_clients():
         run(differs)
     with pytest.raises(NotTraced, match="raises RuntimeError: no"):
         run(fails)
+
+
+@pytest.mark.parametrize("problem", list(PROBLEMS))
+def test_a_matrix_of_each_client_is_one_operation_however_it_is_written(problem):
+    programs = []
+    for algorithm in MATRICES.values():
+        worst, traced = apart(algorithm, problem)
+        assert worst < 1e-12
+        programs.append(json.loads(traced.json()))
+    n, d = programs[0]["clients"], programs[0]["dimension"]
+    assert programs[0] == programs[1] == programs[2]
+    operations = programs[0]["rounds"][-1]["operations"]
+    matrices = [one for one in operations if one["op"] == "matrix"]
+    assert matrices and all(len(one["matrix"]) == n * d * d for one in matrices)
+    assert len(operations) == 3 * 3 + 1
+
+
+@pytest.mark.parametrize(
+    ("product", "said"),
+    [
+        (lambda a, rows: (a @ rows[..., None])[:, 0], r"only \[..., 0\] is traced"),
+        (lambda a, rows: 2.0 * rows[..., None], "only a product with matrices"),
+        (lambda a, rows: np.einsum("kij,lj->ki", a, rows), "is not traced"),
+    ],
+)
+def test_other_uses_of_matrices_of_clients_are_refused(product, said):
+    def algorithm(clients, theta, gamma, H):
+        a = np.ones((clients.n, clients.dim, clients.dim))
+        while True:
+            theta = clients.mean(product(a, clients.local_steps(theta, gamma, H)))
+            yield theta
+
+    with pytest.raises(NotTraced, match=said):
+        apart(algorithm)

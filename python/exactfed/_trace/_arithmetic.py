@@ -123,9 +123,25 @@ def matmul(recorder: Recorder, a: Any, b: Any) -> Symbol:
         atom = recorder.operate(
             "matrix", of.level, inputs, matrix=np.ascontiguousarray(matrix), level=of.level
         )
-        return Symbol(recorder, of.level, {atom: 1.0}, 0.0, None, of.shape)
+        out = Symbol(recorder, of.level, {atom: 1.0}, 0.0, None, of.shape)
+        if of.base is not None and of.row is not None:
+            out.product = (matrix, of.base, of.base.version, of.row)
+        return out
     shapes = (matrix.shape, of.shape) if is_symbol(b) else (of.shape, matrix.shape)
     raise refused(f"a product of arrays of shapes {shapes[0]} and {shapes[1]} is not traced")
+
+
+def matrix_of_each(recorder: Recorder, matrices: Array, of: Symbol) -> Symbol:
+    """The row of each client, or the server's vector, times a matrix (d, d) of that client."""
+    n, d = recorder.n, recorder.d
+    if of.level == MEMBERS:
+        raise refused("a matrix times the rows of the members is not traced")
+    if np.all(matrices == matrices[:1]):
+        return matmul(recorder, of.at_level(CLIENTS, (n, d)), matrices[0].T)
+    inputs = {"of": of.at_level(CLIENTS, (n, d)).expression()}
+    matrix = np.ascontiguousarray(matrices)
+    atom = recorder.operate("matrix", CLIENTS, inputs, matrix=matrix, level=CLIENTS)
+    return Symbol(recorder, CLIENTS, {atom: 1.0})
 
 
 def mixed(rows: Symbol, matrix: Array) -> Symbol:

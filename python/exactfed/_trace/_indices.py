@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from ._arithmetic import lift, mixed, multiply, reshape, row_of
+from ._columns import Columns
 from ._masks import is_mask
 from ._refusal import refused
 from ._rounds import CLIENTS, MEMBERS, SERVER
@@ -48,11 +49,16 @@ def _parts(index: Any) -> tuple[Any, ...]:
     return parts
 
 
-def take(of: Symbol, index: Any) -> Symbol:
+def take(of: Symbol, index: Any) -> Symbol | Columns:
     """``of[index]``."""
     recorder = of.recorder
     of.read()
-    first, *rest = _parts(index)
+    parts = _parts(index)
+    if len(parts) > 1 and parts[-1] is None and all(map(_is_whole, parts[:-1])):
+        if of.level != CLIENTS or parts[:-1] not in ((Ellipsis,), (slice(None), slice(None))):
+            raise refused("an array of another shape than (d,) or (N, d) is not traced")
+        return Columns(of)
+    first, *rest = parts
     if not all(_is_whole(part) for part in rest):
         raise refused("single coordinates are not traced")
     if _is_whole(first):

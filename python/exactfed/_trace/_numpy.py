@@ -12,6 +12,7 @@ from ._arithmetic import (
     divide,
     lift,
     matmul,
+    matrix_of_each,
     mixed,
     multiply,
     reshape,
@@ -184,6 +185,14 @@ def _product(recorder: Recorder, constant: Any, symbol: Any, out: str) -> Symbol
     mixes = b.level == CLIENTS and len(x) == 2 and y[0] in x and y[1] not in x
     if mixes and out == x.replace(y[0], "") + y[1]:
         return matmul(recorder, a if x[1] == y[0] else a.T, b)
+    shape = (recorder.n, recorder.d, recorder.d)
+    # A matrix of each client: its axes are the client, and the entries of the result and of b.
+    client, entry = (y[0], y[1]) if len(y) == 2 else (out[:1], y)
+    if len(x) == 3 and len(out) == 2 and client in x and entry in x and client != entry:
+        axes = [client, out[1], entry]
+        if sorted(x) == sorted(axes) and out[0] == client:
+            matrices = np.transpose(a, [x.index(axis) for axis in axes])
+            return matrix_of_each(recorder, matrices, b) if matrices.shape == shape else None
     if b.shape == (recorder.d,) and len(x) == 2 and y in x and out == x.replace(y, ""):
         return matmul(recorder, a if x[1] == y else a.T, b)
     return None
@@ -219,11 +228,27 @@ def _repeat(recorder: Recorder, a: Any, repeats: Any, axis: Any = None) -> Symbo
     return _rows(recorder, a, bool(fits))
 
 
+def _products_of_rows(recorder: Recorder, vectors: list[Symbol]) -> Symbol | None:
+    """What is stacked, if it is the row of each client times a matrix of that client."""
+    matrices = []
+    for k, one in enumerate(vectors):
+        if one.product is None:
+            return None
+        matrix, rows, version, row = one.product
+        first = vectors[0].product
+        if first is None or row != k or rows is not first[1] or rows.version != version:
+            return None
+        matrices.append(matrix)
+    return matrix_of_each(recorder, np.stack(matrices), vectors[0].product[1].read())
+
+
 def _stack(recorder: Recorder, arrays: Any, axis: int = 0) -> Symbol:
     lifted = [lift(recorder, one) for one in arrays]
     if len(lifted) != recorder.n or axis != 0 or any(one.level != SERVER for one in lifted):
         raise refused("np.stack of other than N vectors is not traced")
-    rows = np.zeros((recorder.n, 1))
+    whole = _products_of_rows(recorder, lifted)
+    if whole is not None:
+        return whole
     out: Symbol | None = None
     groups: dict[Any, list[Any]] = {}
     for k, one in enumerate(lifted):

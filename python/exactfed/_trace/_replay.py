@@ -125,7 +125,9 @@ def _operation(
     elif name == "mix":
         out = settings["matrix"] @ of("rows", "clients")
     elif name == "matrix":
-        out = of("of", level) @ settings["matrix"].T
+        matrix, rows = settings["matrix"], of("of", level)
+        # A matrix of each client, or one for all.
+        out = np.einsum("nij,nj->ni", matrix, rows) if matrix.ndim == 3 else rows @ matrix.T
     elif name == "normal":
         d = traced.dimension
         out = clients.rng.standard_normal((d,) if level == SERVER else (traced.clients, d))

@@ -37,6 +37,7 @@ class Symbol:
         "base",
         "constant",
         "level",
+        "product",
         "recorder",
         "row",
         "seen",
@@ -74,6 +75,8 @@ class Symbol:
         if not all(map(_is_finite, (*self.terms.values(), constant))):
             raise refused("a factor is not finite")
         self.constant, self.sums = constant, sums
+        #: Of a product of a matrix and the row of a client: both, see ``_arithmetic.matmul``.
+        self.product: tuple[Array, Symbol, tuple[int, int], int] | None = None
         self._touch()
 
     def _touch(self) -> None:

@@ -252,11 +252,11 @@ pub enum Operation {
         /// M, N × N, row by row.
         matrix: Vec<f64>,
     },
-    /// M x, an atom of the server or of the clients.
+    /// M x, an atom of the server or of the clients; or M_k x_k for each client k.
     Matrix {
         /// The vector x, or one x for each client.
         of: Expression,
-        /// M, d × d, row by row.
+        /// M, d × d, row by row; or, of the clients, N such matrices M_k, one after the other.
         matrix: Vec<f64>,
         /// Whether x is the server's or the clients'.
         level: Level,
@@ -368,6 +368,16 @@ impl Operation {
             | Self::Mask { of, .. } => vec![of],
             Self::Select { member, other } => vec![member, other],
             Self::Normal { .. } => vec![],
+        }
+    }
+
+    /// The d × d matrix, row by row, with which [`Operation::Matrix`] multiplies the row of a client; that of client 0
+    /// is also the server's. Empty for another operation.
+    pub fn matrix_of_client(&self, client: usize, d: usize) -> &[f64] {
+        match self {
+            Self::Matrix { matrix, .. } if matrix.len() == d * d => matrix,
+            Self::Matrix { matrix, .. } => &matrix[client * d * d..][..d * d],
+            _ => &[],
         }
     }
 

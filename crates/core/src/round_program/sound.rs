@@ -113,7 +113,10 @@ impl Program {
             Operation::Fields { calls, .. } => calls.are(n, |calls| *calls > 0),
             Operation::Sum { weights: Weights::Each(all), .. } => all.len() == n,
             Operation::Mix { matrix, .. } => matrix.len() == n * n,
-            Operation::Matrix { matrix, .. } => matrix.len() == d * d,
+            Operation::Matrix { matrix, level, .. } => {
+                let is_of_each = *level == Level::Clients && matrix.len() == n * d * d;
+                matrix.len() == d * d || is_of_each
+            }
             _ => true,
         }
     }

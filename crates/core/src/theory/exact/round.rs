@@ -245,7 +245,7 @@ impl Preparation<'_, '_> {
             Operation::Members { rows } => self.members(rows),
             Operation::Select { member, other } => self.select(member, other),
             Operation::Mix { rows, matrix } => Ok(self.mix(&self.rows(rows), matrix)),
-            Operation::Matrix { of, matrix, level } => Ok(self.matrix(of, matrix, *level)),
+            Operation::Matrix { of, level, .. } => Ok(self.matrix(operation, of, *level)),
             Operation::Normal { level } => Ok(self.normal(*level)),
             Operation::Mask { of, mask, level } => self.mask(of, *mask, *level),
         }
@@ -371,14 +371,17 @@ impl Preparation<'_, '_> {
     }
 
     /// The atom of a d × d matrix times a vector of the server or of each client, which acts on means and deviations
-    /// alike.
-    fn matrix(&mut self, of: &Expression, matrix: &[f64], level: Level) -> RoundAtom {
+    /// alike. Clients of a type have the same matrix.
+    fn matrix(&mut self, operation: &Operation, of: &Expression, level: Level) -> RoundAtom {
         let d = self.setup.d;
-        let map = Matrix::from_entries(d, d, matrix.to_vec());
         // The matrix acts on the whole vector, so that its origin goes into the constants.
         let mut atom = self.moved(self.value(of, level), |_| (0.0, 0.0));
-        for form in atom.mean.iter_mut().chain(&mut atom.own) {
-            *form = form.mapped(&map);
+        for forms in [&mut atom.mean, &mut atom.own] {
+            for (g, form) in forms.iter_mut().enumerate() {
+                let client = if level == Level::Server { 0 } else { self.setup.types[g].first };
+                let entries = operation.matrix_of_client(client, d).to_vec();
+                *form = form.mapped(&Matrix::from_entries(d, d, entries));
+            }
         }
         atom
     }

@@ -50,6 +50,10 @@ fn bits_of_client(program: &Program, facts: &dyn Facts, k: usize) -> Vec<u64> {
                 }
                 Operation::Fields { calls, .. } => bits.push((calls.of_client(k) as f64).to_bits()),
                 Operation::Sum { weights: Weights::Each(all), .. } => bits.push(all[k].to_bits()),
+                Operation::Matrix { .. } => {
+                    let own = operation.matrix_of_client(k, program.dimension);
+                    bits.extend(own.iter().map(|x| x.to_bits()));
+                }
                 _ => {}
             }
         }

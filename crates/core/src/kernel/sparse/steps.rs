@@ -108,8 +108,8 @@ impl SparseRecords {
         client % self.sets.len()
     }
 
-    /// The clients of a cohort as the steps see them: the number of a client is that of its set from here on, so that no
-    /// step computes it again.
+    /// The clients of a cohort as the steps see them: the number of a client is that of its set from here on, so that
+    /// no step computes it again.
     pub(super) fn by_set<'l>(&self, local: Local<'l, ()>) -> Local<'l, ()> {
         Local { client: self.set_of(local.client), ..local }
     }

@@ -124,7 +124,8 @@ fn facts_agree_with_draws() {
     check::agree(&settings.build(1, &file(1)).unwrap(), 20_000);
 }
 
-/// More clients than records are possible, and records are stored once; a draw of the test set cannot be within clients.
+/// More clients than records are possible, and records are stored once; a draw of the test set cannot be within
+/// clients.
 #[test]
 fn records_are_stored_once_for_any_number_of_clients() {
     let many = Dataset { clients: Some(1000), ..shared(&ClientWeights::Equal, Storage::Dense) };

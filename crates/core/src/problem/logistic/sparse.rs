@@ -1,9 +1,9 @@
 //! Logistic regression on sparse records: the loss of [`super::Logistic`], with local steps
 //! whose cost grows with the non-zeros of a record instead of d ([`SparseRecords::advance`]).
 //!
-//! A *set* is the records that a client holds. Client c
-//! holds set c modulo the number of sets. Rows are y x, where y is the label, 1 or −1; the functions below call a
-//! row x. `at` are the numbers of a set, one per record, from which the loss has residuals and weights at a point.
+//! A *set* is the records that a client holds: client c holds set c modulo the number of sets. Rows are y x, where y is
+//! the label, 1 or −1; the functions below call a row x. `at` are the numbers of a set, one per record, from which the
+//! loss has residuals and weights at a point.
 
 use super::loss::Loss;
 use crate::kernel::{Cohort, InstructionSet, Rows, SparseRecords};

@@ -166,9 +166,8 @@ fn length(x: &[f64]) -> f64 {
 
 /// The weight of each record of a set in the mean of f over clients: the share of the clients that hold the set,
 /// divided by the number of its records. Client c holds set number c modulo the number of sets, so that sets may have
-/// several holders. If all shares
-/// are the quotients of the sets' records and all records, as doubles, they count as these quotients exactly, and the
-/// weight is 1 over all records; otherwise shares are the doubles that they are.
+/// several holders. If all shares are the quotients of the sets' records and all records, as doubles, they count as
+/// these quotients exactly, and the weight is 1 over all records; otherwise shares are the doubles that they are.
 fn record_weight<L: RecordLoss<S>, S: RecordSets>(problem: &RecordProblem<L, S>, set: usize) -> Dd {
     let sets = problem.records.sets();
     let counts: Vec<f64> = (0..sets).map(|set| problem.records.records(set) as f64).collect();

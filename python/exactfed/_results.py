@@ -256,6 +256,11 @@ class Results:
             above the error at the start.
         leads
             Whether it is the best or not separated from it.
+        reached, median, median_low, median_high
+            Where the manifest compares at a target (``at = { until = … }``): the number of runs
+            that come to it, and the median over all runs of what they have paid by then, in which
+            a run that does not come to it counts as one that pays more than any other. The 95 %
+            interval is by order statistics, and null for fewer than six runs.
 
         Warns
         -----

@@ -1,10 +1,11 @@
 //! Claims, bounds and disagreements as the templates see them: strings only.
 
 use super::interval_chart;
-use super::number_text::{self, NumberText, counted, short};
+use super::number_text::{self, NumberText, counted, level_text, short};
 use super::text_table::{TableFiles, TextCell, TextTable};
 use crate::compare::SideClaim;
 use crate::evidence::claims::{ClaimPart, Estimate, EstimateScale, JudgedClaim};
+use crate::stats::ROUNDING_FLOOR;
 use crate::stats::verdict::{Doubt, LEVEL, Region, Verdict};
 use exactfed_core::sources;
 use exactfed_runner::manifest::claim::ClaimKeys;
@@ -192,6 +193,11 @@ fn remark_on_doubt(claim: &JudgedClaim<'_>) -> Option<String> {
         Doubt::Skewed => Some(
             "the vectors are few, or skewed for their number: the radius of the interval is three times as large".to_owned(),
         ),
+        Doubt::Equal if claim.parts.iter().any(ClaimPart::is_of_zeros) => Some(format!(
+            "both sides of some part are zero to rounding (squared errors below {}, norms below {}), so that they have no ratio",
+            level_text(ROUNDING_FLOOR),
+            level_text(ROUNDING_FLOOR.sqrt())
+        )),
         Doubt::Equal => {
             let included = if claim.judgement.verdict == Verdict::Supported {
                 ", and what is supported includes equality"

@@ -1,12 +1,39 @@
 //! Numbers and intervals as texts on pages.
 
+use crate::evidence::cells::rounding_floor;
 use crate::evidence::claims::{Estimate, EstimateScale};
 use crate::stats::Ratio;
-use exactfed_core::words::{plain, whole};
+use exactfed_core::words::{plain, power_of_ten, whole};
+use exactfed_runner::manifest::Quantity;
 
 /// A number with three digits, in characters of a keyboard: `1.23e-4`, which HTML shows as a power of ten; `–` for NaN.
 pub fn short(value: f64) -> String {
     plain(value, 3)
+}
+
+/// The level below which means are rounding and count as 0, a power of ten: `10⁻²⁸`.
+pub fn level_text(level: f64) -> String {
+    power_of_ten(libm::round(libm::log10(level)) as i32)
+}
+
+/// How a mean loss is called that counts as 0. An error rate or a cost can be 0 exactly, since it is counted; other
+/// errors are 0 to rounding.
+pub fn zero(by: Quantity) -> &'static str {
+    if is_counted(by) { "zero" } else { "zero to rounding" }
+}
+
+/// Whether what is compared of a quantity is counted: an error rate or a cost.
+fn is_counted(by: Quantity) -> bool {
+    by.more_is_better() || by.is_cost()
+}
+
+/// How mean losses are called that count as 0, with the level below which they do: "zero to rounding (below 10⁻²⁸)".
+/// What is counted is 0 exactly and has no level.
+pub fn zero_below(by: Quantity) -> String {
+    if is_counted(by) {
+        return zero(by).to_owned();
+    }
+    format!("{} (below {})", zero(by), level_text(rounding_floor(by)))
 }
 
 /// A number in a CSV file, with nine digits: enough to show a change, few enough to be equal on all machines.

@@ -10,7 +10,8 @@ use std::io::{self, Write};
 /// Writes `summary.csv`, for programs: a line for each cell with results, with its settings, the summary of its main
 /// quantity and the means of further quantities at the last round, and its digest. A number that does not exist is
 /// empty, as all of these means are where a run diverged. The columns `n` and `diverged` count runs, also where the
-/// means are over instances.
+/// means are over instances. Where runs are compared at a target, `reached` counts the runs that come to it, and the
+/// median with its interval, in which the others count as larger than any number, is of what they have paid by then.
 ///
 /// # Errors
 /// If it cannot be written.
@@ -22,6 +23,11 @@ pub fn write_summary(experiment: &Experiment<'_>, out: &mut dyn Write) -> io::Re
     let first = columns.first.column();
     heads.extend(["mean", "sd", "ci95_low", "ci95_high"].map(|of| format!("{first}_{of}")));
     heads.extend(columns.further.iter().map(|quantity| format!("{}_mean", quantity.column())));
+    if let Some((_, quantity)) = columns.at_target {
+        heads.push("reached".to_owned());
+        let of_quantity = ["median", "low", "high"];
+        heads.extend(of_quantity.map(|of| format!("{}_at_target_{of}", quantity.column())));
+    }
     heads.push("digest".to_owned());
     out.write_all(line(&heads).as_bytes())?;
     for result in &experiment.cells {
@@ -35,6 +41,14 @@ pub fn write_summary(experiment: &Experiment<'_>, out: &mut dyn Write) -> io::Re
         let further =
             columns.further.iter().map(|q| runs.finals(*q).map_or(f64::NAN, |s| mean(&s)));
         fields.extend(four.into_iter().chain(further).map(nine_digits));
+        if columns.at_target.is_some() {
+            let found = columns.at_target(result);
+            fields.push(found.map_or(String::new(), |(reached, _)| reached.to_string()));
+            let numbers = found.map_or([f64::NAN; 3], |(_, found)| {
+                [found.median, found.interval.0, found.interval.1]
+            });
+            fields.extend(numbers.map(nine_digits));
+        }
         fields.push(result.digest.to_string());
         out.write_all(line(&fields).as_bytes())?;
     }

@@ -4,6 +4,7 @@
 
 mod amendments;
 mod at_cost;
+mod at_target;
 mod bands;
 mod benches;
 mod caches;

@@ -164,6 +164,26 @@ local-steps = 3
 id = "errors"
 "#;
 
+/// A claim that one of two errors that are zero to rounding is less says so, and what tuning finds has no ratio either.
+#[test]
+fn claims_and_tuning_compare_no_errors_of_zero() {
+    let exact = [("budget.rounds = 20", "budget.rounds = 400\noracle = \"exact\"")];
+    let claim = "[[claim.less]]\nid = \"a\"\nstatement = \"s\"\nleft = { label = \"FedAvg\" }\nright = { label = \"Scaffold\" }\n";
+    let bench = Bench::ran(&(edited(QUADRATIC, &exact) + ZEROS + claim));
+    bench.report();
+    let page = bench.read("reports/m/report.md");
+    let remark = "both sides of some part are zero to rounding (squared errors below 10⁻²⁸, norms below 10⁻¹⁴)";
+    assert!(page.contains(remark), "{page}");
+    let tuned = ZEROS.replace("step-size = 0.5\n", "").replace("step-size = 0.4\n", "");
+    let range = "[tune]\nover = \"step-size\"\nvalues = [0.3, 0.4]\n";
+    let bench = Bench::ran(&(edited(QUADRATIC, &exact) + &tuned + range));
+    bench.report();
+    let page = bench.read("reports/m/report.md");
+    assert!(page.contains("has no ratio to another"), "{page}");
+    let csv = bench.read("reports/m/tuned.csv");
+    assert!(csv.lines().skip(1).all(|line| line.ends_with(",,,")), "{csv}");
+}
+
 /// Rounding errors have no ratio, whichever of them is smaller.
 #[test]
 fn errors_that_are_zero_to_rounding_are_said_to_be() {
@@ -176,7 +196,10 @@ fn errors_that_are_zero_to_rounding_are_said_to_be() {
         bench.report();
         let page = bench.read("reports/m/report.md");
         assert!(page.lines().any(|line| line == headline), "{page}");
-        assert!(page.contains("| both are zero to rounding |"), "{page}");
+        assert!(page.contains("| both are zero to rounding (below 10⁻²⁸) |"), "{page}");
+        assert!(page.contains("What is zero to rounding (below 10⁻²⁸) has no ratio"), "{page}");
+        assert!(page.contains("| zero to rounding: "), "{page}");
+        assert!(!page.contains("| tie: "), "{page}");
         assert!(!page.contains("no practical difference"), "{page}");
         let drawing = bench.read("reports/m/figures/errors.svg");
         assert!(drawing.contains(", zero to rounding<") && !drawing.contains("×"), "{headline}");

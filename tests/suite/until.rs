@@ -158,7 +158,7 @@ fn algorithms_are_ranked_by_what_they_pay_until_the_target() {
         "Costs are counted until the first recorded round at which ‖θ − θ\\*‖² is at most 0.05.",
         "not at the target in all runs: Hopeless",
         "Hopeless not within 100 communications",
-        "a run does not reach the target of \\`budget.until\\`",
+        "a run does not reach the target, so that its cost is not known",
     ] {
         assert!(page.contains(part), "no {part:?} in\n{page}");
     }
@@ -196,7 +196,7 @@ fn targets_are_checked() {
     }
     let without = edited(MANIFEST, &WITHOUT_TARGET[..1]);
     let output = check(&without);
-    assert!(output.err.contains("write `until` in [budget]"), "{}", output.err);
+    assert!(output.err.contains("or as `until` in [budget], where runs end"), "{}", output.err);
     let figure = "[[figure.convergence]]\nid = \"curves\"";
     let theory = edited(MANIFEST, &[(figure, &format!("{figure}\ntheory = [\"exact-moments\"]"))]);
     let output = check(&theory);

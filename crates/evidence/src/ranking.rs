@@ -17,7 +17,7 @@ use crate::cells::{CellResult, rounding_floor};
 use crate::stats::selection::selection_error;
 use crate::stats::verdict::LEVEL;
 use crate::stats::{Ratio, geometric_mean, holm, mean};
-use exactfed_runner::manifest::{AtCost, Quantity, Start};
+use exactfed_runner::manifest::{ComparedAt, Quantity, Start};
 use exactfed_runner::plan::short;
 use std::collections::{BTreeSet, HashMap};
 
@@ -93,10 +93,7 @@ impl PointRanking {
     fn remove_ratios_to_zero(&mut self) {
         let Self::Ranked { is_zero: true, rivals, .. } = self else { return };
         for rival in rivals {
-            let is_both = rival.separation == Separation::BothZero;
-            rival.ratio.estimate = if is_both { f64::NAN } else { f64::INFINITY };
-            rival.ratio.low = f64::NAN;
-            rival.ratio.high = f64::NAN;
+            rival.ratio = Ratio::to_zero(rival.separation == Separation::BothZero);
         }
     }
 
@@ -111,11 +108,11 @@ impl PointRanking {
 
 /// The cells that are compared at a grid point, by which quantity, and at which cost; at the last
 /// round if there is none.
-pub type ComparedPoint<'a> = (Vec<&'a CellResult<'a>>, Quantity, Option<AtCost>);
+pub type ComparedPoint<'a> = (Vec<&'a CellResult<'a>>, Quantity, Option<ComparedAt>);
 
-/// What a compared point is found by: the ids of its cells in their order, the quantity, and the cost, whose amount is
-/// kept as bits because numbers cannot be keys.
-type PointKey<'a> = (Vec<&'a str>, Quantity, Option<(Quantity, u64)>);
+/// What a compared point is found by: the ids of its cells in their order, the quantity, and whether it is at a target,
+/// with the quantity and the number of this target or cost. The number is kept as bits because numbers cannot be keys.
+type PointKey<'a> = (Vec<&'a str>, Quantity, Option<(bool, Quantity, u64)>);
 
 /// The rankings at all grid points of a page, in its table and its maps.
 #[derive(Default)]
@@ -167,15 +164,22 @@ impl<'a> Rankings<'a> {
         &self,
         cells: &[&'a CellResult<'a>],
         quantity: Quantity,
-        at: Option<AtCost>,
+        at: Option<ComparedAt>,
     ) -> Option<&PointRanking> {
         self.outcomes.get(&key(cells, quantity, at))
     }
 }
 
 /// What the ranking of these cells is found by among [`Rankings`].
-fn key<'a>(cells: &[&'a CellResult<'a>], quantity: Quantity, at: Option<AtCost>) -> PointKey<'a> {
-    let at = at.map(|at| (at.unit, at.most.to_bits()));
+fn key<'a>(
+    cells: &[&'a CellResult<'a>],
+    quantity: Quantity,
+    at: Option<ComparedAt>,
+) -> PointKey<'a> {
+    let at = at.map(|at| match at {
+        ComparedAt::Target { until } => (true, until.metric, until.target.to_bits()),
+        ComparedAt::Cost(cost) => (false, cost.unit, cost.most.to_bits()),
+    });
     (cells.iter().map(|c| c.cell.id.as_str()).collect(), quantity, at)
 }
 
@@ -186,7 +190,7 @@ fn key<'a>(cells: &[&'a CellResult<'a>], quantity: Quantity, at: Option<AtCost>)
 pub fn ranked_losses(
     cell: &CellResult<'_>,
     quantity: Quantity,
-    at: Option<AtCost>,
+    at: Option<ComparedAt>,
 ) -> Result<Vec<f64>, NoSample> {
     if at.is_none() && !cell.knows_cost(quantity) {
         return Err(NoSample::Unreached);
@@ -202,7 +206,7 @@ pub fn ranked_losses(
 fn without_means(
     cells: &[&CellResult<'_>],
     quantity: Quantity,
-    at: Option<AtCost>,
+    at: Option<ComparedAt>,
 ) -> PointRanking {
     if cells.iter().any(|cell| is_short(cell, at)) {
         return PointRanking::Ended;
@@ -214,7 +218,7 @@ fn without_means(
 
 /// Ranks the cells of a grid point by their mean losses, at a cost or else at the last round. Comparisons that need a
 /// test are left unclear, since [`Rankings::new`] corrects their p-values together with those of other grid points.
-fn rank(cells: &[&CellResult<'_>], quantity: Quantity, at: Option<AtCost>) -> PointRanking {
+fn rank(cells: &[&CellResult<'_>], quantity: Quantity, at: Option<ComparedAt>) -> PointRanking {
     let mut all: Vec<(usize, Vec<f64>)> = Vec::with_capacity(cells.len());
     for (i, cell) in cells.iter().enumerate() {
         if let Ok(losses) = ranked_losses(cell, quantity, at) {

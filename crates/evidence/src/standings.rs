@@ -5,10 +5,11 @@ use crate::cells::cost_sample::NoSample;
 use crate::cells::costs::paid_costs;
 use crate::cells::panels::Group;
 use crate::cells::{CellResult, setting_text};
-use crate::ranking::{PointRanking, Rankings, Rival, ranked_losses};
+use crate::ranking::{PointRanking, Rankings, Rival, Separation, ranked_losses};
 use crate::scene::family;
-use exactfed_core::words::joined;
-use exactfed_runner::manifest::{AtCost, Quantity};
+use crate::stats::CensoredMedian;
+use exactfed_core::words::{count, joined, number};
+use exactfed_runner::manifest::{ComparedAt, Quantity};
 use exactfed_runner::plan::{CellId, Setting};
 use std::cell::RefCell;
 use std::collections::HashSet;
@@ -22,8 +23,8 @@ pub struct Standings {
     pub by: Quantity,
     /// A row for each grid point with several algorithms.
     pub rows: Vec<Standing>,
-    /// The cost at which the algorithms are compared; each after its last round if there is none.
-    pub at: Option<AtCost>,
+    /// The cost or the target at which the algorithms are compared; each after its last round if there is none.
+    pub at: Option<ComparedAt>,
     /// Two means do not differ in practice if the larger is less than 1 plus this margin times the smaller.
     pub margin: f64,
     /// What the algorithms have paid where they are compared, as sentences.
@@ -60,7 +61,8 @@ pub struct Standing {
     pub diverged: Vec<Arc<str>>,
     /// The names of algorithms with runs that end before the cost is reached, which are not ranked either.
     pub ended: Vec<Arc<str>>,
-    /// The names of algorithms with runs that do not reach the target of the budget, which are not ranked by a cost.
+    /// The names of algorithms with runs that do not reach the target, which are not ranked by a cost. Where algorithms
+    /// are compared at a target, each is followed by how many runs do not reach it, and the median over all runs.
     pub unreached: Vec<Arc<str>>,
     /// The names of algorithms for which the quantity is not recorded or whose mean is NaN, which are not ranked
     /// either.
@@ -90,6 +92,15 @@ impl Standing {
     /// The algorithm that is second, if one is, with how it compares with the best.
     pub fn next(&self) -> Option<(&str, &Rival)> {
         self.rivals().into_iter().next()
+    }
+
+    /// The names of the algorithms whose mean losses are zero to rounding, from the best on; none if the best mean is
+    /// not zero to rounding. Between them there is no ratio, and so neither a difference nor a tie.
+    pub fn zeros(&self) -> Vec<&str> {
+        let best = self.leaders.first().filter(|_| self.is_zero).map(|name| &**name);
+        let rivals = self.rivals().into_iter();
+        let others = rivals.filter(|(_, rival)| rival.separation == Separation::BothZero);
+        best.into_iter().chain(others.map(|(name, _)| name)).collect()
     }
 
     /// Why nothing is ranked, in words for a row without leaders.
@@ -131,7 +142,7 @@ impl Standings {
         axes: Vec<String>,
         points: &[Group<'a>],
         by: Quantity,
-        at: Option<AtCost>,
+        at: Option<ComparedAt>,
         margin: f64,
         rankings: &Rankings<'a>,
     ) -> Self {
@@ -178,12 +189,43 @@ impl AlgorithmNames<'_> {
         &self,
         cells: &[&CellResult<'_>],
         by: Quantity,
-        at: Option<AtCost>,
+        at: Option<ComparedAt>,
         why: NoSample,
     ) -> Vec<Arc<str>> {
         let without = cells.iter().filter(|cell| ranked_losses(cell, by, at) == Err(why));
         without.map(|cell| self.name(cell)).collect()
     }
+
+    /// The names of the cells among these, all of one grid point, with a run that does not reach the target. Where they
+    /// are compared at a target, each says how many runs do not reach it, and the median over all runs.
+    fn unreached(
+        &self,
+        cells: &[&CellResult<'_>],
+        by: Quantity,
+        at: Option<ComparedAt>,
+    ) -> Vec<Arc<str>> {
+        let names = self.not_ranked(cells, by, at, NoSample::Unreached);
+        let Some(at) = at else { return names };
+        let without = cells
+            .iter()
+            .filter(|cell| ranked_losses(cell, by, Some(at)) == Err(NoSample::Unreached));
+        let texts = without.map(|cell| censored_text(cell.runs.values_at_target(by, at)));
+        names.iter().zip(texts).map(|(name, text)| format!("{name} ({text})").into()).collect()
+    }
+}
+
+/// How many of these runs have no value, and the median over all of them with its interval, in which a run without a
+/// value counts as larger than any other: "3 of 10 runs, median 120 [80, ∞]".
+fn censored_text(values: &[Option<f64>]) -> String {
+    let missing = values.iter().filter(|value| value.is_none()).count();
+    let CensoredMedian { median, interval: (low, high) } = CensoredMedian::new(values);
+    let limits = if low.is_nan() {
+        String::new()
+    } else {
+        format!(" [{}, {}]", number(low, 3), number(high, 3))
+    };
+    let all = count(values.len(), "run");
+    format!("{missing} of {all}, median {}{limits}", number(median, 3))
 }
 
 impl Standing {
@@ -192,7 +234,7 @@ impl Standing {
         group: &Group<'_>,
         outcome: &PointRanking,
         by: Quantity,
-        at: Option<AtCost>,
+        at: Option<ComparedAt>,
         names: &AlgorithmNames<'_>,
     ) -> Self {
         let Group { values, settings, cells, .. } = group;
@@ -230,7 +272,7 @@ impl Standing {
             unit: cells[0].sample_unit().word(),
             diverged: names.not_ranked(cells, by, at, NoSample::Diverged),
             ended: names.not_ranked(cells, by, at, NoSample::Ended),
-            unreached: names.not_ranked(cells, by, at, NoSample::Unreached),
+            unreached: names.unreached(cells, by, at),
             without_values: names.not_ranked(cells, by, at, NoSample::Unrecorded),
         }
     }

@@ -2,8 +2,9 @@
 
 use crate::cells::CellResult;
 use crate::cells::panels::{self, unique};
+use crate::stats::CensoredMedian;
 use crate::study::Experiment;
-use exactfed_runner::manifest::Quantity;
+use exactfed_runner::manifest::{ComparedAt, Quantity};
 use exactfed_runner::plan::{Cell, Setting, Settings, short};
 use std::collections::{BTreeSet, HashMap};
 
@@ -21,6 +22,8 @@ pub struct FinalsColumns {
     pub has_limit: bool,
     /// The further metrics of the manifest that are recorded of some cell, each with a column.
     pub further: Vec<Quantity>,
+    /// The target at which the manifest compares runs, and the quantity by which it does, if it is one; it has columns.
+    pub at_target: Option<(ComparedAt, Quantity)>,
 }
 
 impl FinalsColumns {
@@ -57,7 +60,22 @@ impl FinalsColumns {
             has_bias: cells.iter().any(|c| c.exact_bias.is_some()),
             has_limit: is_known(&cells, Quantity::SqErrorLimit),
             further,
+            at_target: experiment
+                .plan
+                .manifest
+                .ranked_at()
+                .filter(|at| at.target().is_some())
+                .map(|at| (at, experiment.plan.manifest.ranked_by())),
         }
+    }
+
+    /// How many runs of a cell come to the target at which the manifest compares runs, and the median over all runs of
+    /// the quantity there; `None` if there is no target, or nothing is known of the cell there.
+    pub fn at_target(&self, cell: &CellResult<'_>) -> Option<(usize, CensoredMedian)> {
+        let (at, quantity) = self.at_target?;
+        let values = cell.runs.values_at_target(quantity, at);
+        let reached = values.iter().filter(|value| value.is_some()).count();
+        (!values.is_empty()).then(|| (reached, CensoredMedian::new(values)))
     }
 
     /// A cell's value in each column of settings; `None` where the cell has no such setting.

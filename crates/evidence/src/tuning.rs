@@ -6,7 +6,7 @@ use crate::cells::costs::when_text;
 use crate::cells::mean_limits::summary;
 use crate::cells::read::read_cells;
 use crate::cells::runs::TraceNeeds;
-use crate::cells::{CellResult, Missing, panels, setting_text};
+use crate::cells::{CellResult, Missing, panels, rounding_floor, setting_text};
 use crate::figures::curves::views;
 use crate::figures::line_figure::through;
 use crate::figures::measured::{point, x_value};
@@ -16,7 +16,7 @@ use crate::scene::figure::{
     Band, Body, CurveValue, Figure, LabelledPoint, NO_RESULTS, Panel, Plot, Scale, Series,
 };
 use crate::scene::line::{LegendEntry, Line};
-use crate::stats::{Ratio, Summary};
+use crate::stats::{Ratio, Summary, mean};
 use exactfed_core::words::count;
 use exactfed_runner::files::Error;
 use exactfed_runner::manifest::Quantity;
@@ -227,7 +227,7 @@ impl TunedRow {
                 .chain(refused.map(|reason| format!("left out: {reason}")))
                 .chain(not_compared)
                 .collect(),
-            tuning_value: finals.map_or(f64::NAN, |sample| crate::stats::mean(&sample)),
+            tuning_value: finals.map_or(f64::NAN, |sample| mean(&sample)),
             fresh: fresh.as_ref().map(|sample| summary(tune.metric, sample)),
             shared: shared.and_then(|(cell, fresh)| {
                 // Where the shared values are the selected ones, both are the same cell.
@@ -235,7 +235,8 @@ impl TunedRow {
                     .or_else(|| sample_of(cells, &cell.id, tune))?;
                 let over_instances = cell.identity.instances != 1;
                 let known = losses_of(&known, tune);
-                let ratio = Ratio::paired(&known, &losses_of(fresh, tune), over_instances);
+                let fresh = losses_of(fresh, tune);
+                let ratio = ratio_to_selected(&known, &fresh, over_instances, tune.metric);
                 let settings = tuning.settings.iter();
                 let values = settings.map(|setting| cell.settings.get(&setting.key)?.number());
                 Some((values.collect(), ratio))
@@ -245,6 +246,21 @@ impl TunedRow {
             replicates: group.evaluation.as_ref().map_or(0, |cell| cell.identity.runs()),
         })
     }
+}
+
+/// The ratio of the mean loss with the values that are best for all algorithms together to that with the selected
+/// values, of paired runs. A mean that is zero to rounding counts as 0, as in the ranking.
+fn ratio_to_selected(
+    shared: &[f64],
+    selected: &[f64],
+    over_instances: bool,
+    metric: Quantity,
+) -> Ratio {
+    let floor = rounding_floor(metric);
+    if mean(selected) < floor {
+        return Ratio::to_zero(mean(shared) < floor);
+    }
+    Ratio::paired(shared, selected, over_instances)
 }
 
 /// Why candidates of a group are not compared though no run of them diverged, in words; `None` if all are compared.

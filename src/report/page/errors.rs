@@ -46,6 +46,9 @@ fn heads(columns: &FinalsColumns) -> Vec<String> {
         heads.push("exact bias, squared".into());
     }
     heads.extend(columns.further.iter().map(|quantity| mean_head(*quantity)));
+    if let Some((_, quantity)) = columns.at_target {
+        heads.push(format!("{} at the target, median", quantity.formula()));
+    }
     heads.extend(["runs".into(), "cell".into()]);
     heads
 }
@@ -86,6 +89,9 @@ fn row(result: &CellResult<'_>, columns: &FinalsColumns) -> Vec<TextCell> {
         cells.push(result.exact_bias.map_or_else(TextCell::dash, TextCell::short));
     }
     cells.extend(columns.further.iter().map(|quantity| mean_cell(result, *quantity)));
+    if columns.at_target.is_some() {
+        cells.push(median_cell(result, columns));
+    }
     let diverged = match runs.diverged {
         0 => String::new(),
         diverged => format!(", {diverged} diverged"),
@@ -93,6 +99,20 @@ fn row(result: &CellResult<'_>, columns: &FinalsColumns) -> Vec<TextCell> {
     cells.push(TextCell::stating(runs.count as f64, format!("{}{diverged}", runs.count)));
     cells.push(cell.id.as_str().into());
     cells
+}
+
+/// The median over the runs of a cell at the target at which runs are compared, with its interval and, where some do
+/// not reach the target, how many do. A dash if nothing is known of the cell there.
+fn median_cell(result: &CellResult<'_>, columns: &FinalsColumns) -> TextCell {
+    let Some((reached, found)) = columns.at_target(result) else { return TextCell::dash() };
+    let (low, high) = found.interval;
+    let limits =
+        if low.is_nan() { String::new() } else { format!(" [{}, {}]", short(low), short(high)) };
+    let count = match reached {
+        all if all == result.runs.count => String::new(),
+        some => format!(", {some} reach it"),
+    };
+    TextCell::stating(found.median, format!("{}{limits}{count}", short(found.median)))
 }
 
 /// The mean of a quantity at the last round; a dash if the cell does not have it, or a run diverged.

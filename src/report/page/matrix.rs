@@ -3,8 +3,9 @@
 //!
 //! *Invariant*: a grid point that is ranked is in the matrix once.
 
+use super::headline::words::listed;
 use crate::evidence::{Separation, Standing, Standings, unique, when_text};
-use crate::report::number_text::{ratio_text, short};
+use crate::report::number_text::{ratio_text, short, zero, zero_below};
 use exactfed_core::words::{count, joined, readable, thousands};
 use exactfed_runner::manifest::Quantity;
 use exactfed_runner::plan::Setting;
@@ -117,7 +118,7 @@ impl RankingMatrix {
             if place == rows.len() {
                 rows.push(MatrixRow { settings, cells: vec![None; columns.len()] });
             }
-            rows[place].cells[at[text.as_str()]] = Some(cell(standing, by));
+            rows[place].cells[at[text.as_str()]] = Some(cell(standing, standings));
         }
         let open: Vec<String> =
             rows.extract_if(.., |row| row.is_open()).map(|row| row.settings).collect();
@@ -134,13 +135,16 @@ impl RankingMatrix {
 /// The ranking in a sentence that replaces the matrix: the result at the only grid point, or that no algorithms are
 /// separated at any of several. Empty if there is a matrix to show.
 fn sentence(standings: &Standings) -> String {
-    let by = standings.by;
-    let is_open =
-        |row: &Standing| row.leaders.len() > 1 && row.leaders.len() == 1 + row.rivals().len();
+    let is_open = |row: &Standing| {
+        let leaders = row.leaders.len();
+        leaders > 1 && leaders == 1 + row.rivals().len() && row.zeros().len() < 2
+    };
     match standings.rows.as_slice() {
         [one] => match standings.at {
-            Some(_) => format!("Compared {}: {}", when_text(standings.at), cell(one, by).words),
-            None => cell(one, by).words,
+            Some(_) => {
+                format!("Compared {}: {}", when_text(standings.at), cell(one, standings).words)
+            }
+            None => cell(one, standings).words,
         },
         rows @ [first, ..] if rows.iter().all(is_open) => {
             let names = match first.leaders.as_slice() {
@@ -224,9 +228,9 @@ fn ends(by: Quantity) -> &'static str {
     if by.more_is_better() { "ends highest" } else { "ends lowest" }
 }
 
-/// The cell of a grid point, whose algorithms are ranked by the quantity `by`.
-fn cell(standing: &Standing, by: Quantity) -> MatrixCell {
-    let words = words(standing, by);
+/// The cell of a grid point, which is a row of these standings.
+fn cell(standing: &Standing, standings: &Standings) -> MatrixCell {
+    let words = words(standing, standings);
     let plain = |text: &str| MatrixCell {
         text: text.to_owned(),
         words: words.clone(),
@@ -244,6 +248,7 @@ fn cell(standing: &Standing, by: Quantity) -> MatrixCell {
             });
             MatrixCell { family: standing.family, times, bar, ..plain(one) }
         }
+        _ if standing.zeros().len() > 1 => plain(&zeros_in_cell(standing, standings.by)),
         (all, _) if all.len() == 1 + standing.rivals().len() => plain(OPEN),
         ([one, other], _) => plain(&format!("{one} or {other}")),
         (some, _) => plain(&format!("{} of {} {OPEN}", some.len(), 1 + standing.rivals().len())),
@@ -252,7 +257,8 @@ fn cell(standing: &Standing, by: Quantity) -> MatrixCell {
 
 /// The result at a grid point as a sentence, with the number of pairs and the algorithms that are not compared. A page
 /// shows it when a reader points at the cell, and instead of the matrix if there is one grid point alone.
-fn words(standing: &Standing, by: Quantity) -> String {
+fn words(standing: &Standing, standings: &Standings) -> String {
+    let by = standings.by;
     let result = match (standing.leaders.as_slice(), standing.next()) {
         ([], _) => words_without_ranking(standing),
         ([one], None) => {
@@ -270,6 +276,7 @@ fn words(standing: &Standing, by: Quantity) -> String {
             of_loss(by),
             ratio_text(&rival.ratio)
         ),
+        _ if standing.zeros().len() > 1 => words_on_zeros(standing, standings),
         (several, _) => words_on_tie(several, standing, by),
     };
     let pairs = count(standing.n, &format!("paired {}", standing.unit));
@@ -300,11 +307,25 @@ fn words_without_ranking(standing: &Standing) -> String {
     }
 }
 
+/// The text of a grid point at which several mean losses are zero to rounding.
+fn zeros_in_cell(standing: &Standing, by: Quantity) -> String {
+    let zeros = standing.zeros().len();
+    let all = 1 + standing.rivals().len();
+    if zeros == all { zero(by).to_owned() } else { format!("{zeros} of {all} {}", zero(by)) }
+}
+
+/// The result at a grid point at which several mean losses are zero to rounding, with the level of rounding.
+fn words_on_zeros(standing: &Standing, standings: &Standings) -> String {
+    let zeros = standing.zeros();
+    let names = listed(&zeros, 1 + standing.rivals().len());
+    let both = if zeros.len() == 2 { "both " } else { "" };
+    format!("The {} of {both}{names} is {}", standings.by.loss_name(), zero_below(standings.by))
+}
+
 /// The result at a grid point at which several algorithms, the best of them first, are not separated.
 fn words_on_tie(several: &[Arc<str>], standing: &Standing, by: Quantity) -> String {
     let ratio = standing.next().and_then(|(name, rival)| match rival.separation {
-        Separation::Equal => None,
-        Separation::BothZero => Some(format!("; it and {name}’s are both zero to rounding")),
+        Separation::Equal | Separation::BothZero => None,
         _ if by.more_is_better() => {
             let times = ratio_text(&rival.ratio);
             let mean = standing.mean();

@@ -3,12 +3,12 @@
 use super::matrix::{RankingMatrix, not_compared};
 use super::tuning;
 use crate::evidence::{Experiment, Rival, Separation, Standing, Standings, when_text};
-use crate::report::number_text::ratio_text;
+use crate::report::number_text::{ratio_text, zero, zero_below};
 use crate::report::setting_cells::setting_cell;
 use crate::report::text_table::{MOST_ROWS, TableFiles, TextCell, TextTable};
 use crate::report::topics::has_records;
 use exactfed_core::words::thousands;
-use exactfed_runner::manifest::Quantity;
+use exactfed_runner::manifest::{ComparedAt, Quantity};
 use exactfed_runner::plan::Plan;
 use serde::Serialize;
 
@@ -51,10 +51,14 @@ impl RankingSection {
                 None => "mean".to_owned(),
             },
             when: when_text(standings.at),
-            round: if standings.at.is_some() {
-                ": each run at its last recorded round that costs at most this"
-            } else {
-                ", whatever it costs"
+            round: match standings.at {
+                Some(ComparedAt::Cost(_)) => {
+                    ": each run at its last recorded round that costs at most this"
+                }
+                Some(ComparedAt::Target { .. }) => {
+                    ": each run by itself. An algorithm with a run that does not reach the target has no mean and no rank; the median over its runs counts such a run as one that costs more than any other"
+                }
+                None => ", whatever it costs",
             },
             ratios: ratios(experiment.plan, standings),
             costs: standings.costs.clone(),
@@ -110,29 +114,40 @@ fn table(standings: &Standings, files: &mut TableFiles<'_>) -> TextTable {
     heads.extend([mean_error(standings).to_owned(), "next".to_owned()]);
     heads.push(tuning::times_larger(standings.by));
     heads.push(standings.rows.first().map_or("runs".into(), |row| format!("{}s", row.unit)));
-    TextTable::first_rows(&heads, standings.rows.iter().map(row), "winners", files)
+    let rows = standings.rows.iter().map(|standing| row(standing, standings));
+    TextTable::first_rows(&heads, rows, "winners", files)
 }
 
 /// The row of a grid point: its settings, which algorithm ranks first or why none does, its mean, the comparison with
 /// the next, and the size of the sample with the algorithms that are not compared.
-fn row(standing: &Standing) -> Vec<TextCell> {
+fn row(standing: &Standing, standings: &Standings) -> Vec<TextCell> {
     let mut cells: Vec<TextCell> =
         standing.values.iter().map(|value| setting_cell(Some(value))).collect();
-    cells.push(match standing.leaders.as_slice() {
-        [] => format!("none: {}", standing.nothing_ranked()).into(),
-        [one] => (**one).into(),
-        several => format!("tie: {}", several.join("; ")).into(),
-    });
+    cells.push(first_cell(standing, standings.by));
     cells.push(TextCell::short(standing.error));
-    cells.extend(next_cells(standing));
+    cells.extend(next_cells(standing, standings));
     let runs = format!("{}{}", standing.n, not_compared(standing));
     cells.push(TextCell::stating(standing.n as f64, runs));
     cells
 }
 
+/// The cell that names the algorithm with the best mean, those that are not separated from it, or those whose means are
+/// zero to rounding and so are no tie; or why nothing is ranked.
+fn first_cell(standing: &Standing, by: Quantity) -> TextCell {
+    let zeros = standing.zeros();
+    match standing.leaders.as_slice() {
+        [] => format!("none: {}", standing.nothing_ranked()).into(),
+        [one] => (**one).into(),
+        several if zeros.len() == several.len() => {
+            format!("{}: {}", zero(by), zeros.join("; ")).into()
+        }
+        several => format!("tie: {}", several.join("; ")).into(),
+    }
+}
+
 /// The cells on the algorithm that comes next: its name, and how many times larger its mean is; why there is none, or
 /// dashes if nothing is ranked.
-fn next_cells(standing: &Standing) -> [TextCell; 2] {
+fn next_cells(standing: &Standing, standings: &Standings) -> [TextCell; 2] {
     let Some((next, Rival { separation, ratio, .. })) = standing.next() else {
         return if standing.leaders.is_empty() {
             [TextCell::dash(), TextCell::dash()]
@@ -143,7 +158,7 @@ fn next_cells(standing: &Standing) -> [TextCell; 2] {
     let times = match separation {
         // Equal but for rounding.
         Separation::Equal => TextCell::stating(1.0, "1".to_owned()),
-        Separation::BothZero => "both are zero to rounding".into(),
+        Separation::BothZero => format!("both are {}", zero_below(standings.by)).into(),
         _ => TextCell::stating(ratio.estimate, ratio_text(ratio)),
     };
     [next.into(), times]

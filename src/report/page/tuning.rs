@@ -2,7 +2,7 @@
 
 use crate::evidence::tuned::STOPPING_LEVEL;
 use crate::evidence::{CandidateCounts, CandidateRow, Experiment, TunedRow, TuningResult};
-use crate::report::number_text::{bracket, nine_digits, ratio_text, short};
+use crate::report::number_text::{bracket, nine_digits, ratio_text, short, zero_below};
 use crate::report::series::line;
 use crate::report::text_table::{MOST_ROWS, TableFiles, TextCell, TextTable};
 use exactfed_core::words::count;
@@ -105,7 +105,11 @@ impl<'a> TuningColumns<'a> {
                     [Some(value)] => TextCell::stating(value, values),
                     _ => values.into(),
                 });
-                cells.push(TextCell::stating(ratio.estimate, ratio_text(ratio)));
+                cells.push(if ratio.estimate.is_nan() {
+                    format!("both are {}", zero_below(self.found.metric)).into()
+                } else {
+                    TextCell::stating(ratio.estimate, ratio_text(ratio))
+                });
             }
             None if self.has_shared => cells.extend([TextCell::dash(), TextCell::dash()]),
             None => {}

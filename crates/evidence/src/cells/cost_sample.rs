@@ -1,24 +1,25 @@
-//! The values of a quantity in the runs of a cell: where they have paid a cost, and along a trace.
+//! The values of a quantity in the runs of a cell: where they have paid a cost or come to a target, and along a trace.
 
 use crate::stats::mean;
-use exactfed_runner::manifest::{AtCost, Prices, Quantity};
+use exactfed_runner::manifest::{AtCost, ComparedAt, Prices, Quantity, Until};
 use exactfed_runner::trace::{Outcome, Trace};
 use std::borrow::Cow;
 
-/// Why a quantity of a cell's runs has no sample at a cost or at the last round.
+/// Why a quantity of a cell's runs has no sample at a cost, at a target or at the last round.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NoSample {
     /// A run had diverged by then.
     Diverged,
     /// A run ends before it has paid the cost.
     Ended,
-    /// A run has not reached the target of its budget, so that its cost until then is larger than what it has paid.
+    /// A run has not reached the target, so that its cost until then is larger than what it has paid.
     Unreached,
     /// The quantity, or the unit of the cost, is not recorded.
     Unrecorded,
 }
 
-/// A quantity of a cell's runs at a cost: in each run, at the last recorded round up to which it has paid at most this.
+/// A quantity of a cell's runs where they are compared: in each run, at the last recorded round up to which it has paid
+/// at most a cost, or at the first one at which it has come to a target.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CostSample {
     /// The sample: the value of each run, or the mean of the runs on each of several instances; infinite where a run
@@ -31,22 +32,25 @@ pub struct CostSample {
 }
 
 impl CostSample {
-    /// The values of a quantity in these runs, one trace for each, at the last recorded round that costs at most `at`.
-    /// Each value of the sample is the mean of `runs_per_value` successive runs: those on one instance.
+    /// The values of a quantity in these runs, one trace for each, at this cost or target. Each value of the sample is
+    /// the mean of `runs_per_value` successive runs: those on one instance.
     ///
     /// # Errors
-    /// If a run ends before the cost is reached, or the quantity is not recorded.
+    /// If a run ends before the cost or the target is reached, or the quantity is not recorded.
     pub fn new(
         traces: &[Trace],
         runs_per_value: usize,
-        at: AtCost,
+        at: ComparedAt,
         quantity: Quantity,
         prices: &Prices,
     ) -> Result<Self, NoSample> {
         // The row of each run; none for a run that diverged before.
         let rows = traces
             .iter()
-            .map(|trace| row_at(trace, at, prices))
+            .map(|trace| match at {
+                ComparedAt::Target { until } => row_at_target(trace, until),
+                ComparedAt::Cost(at) => row_at(trace, at, prices),
+            })
             .collect::<Result<Vec<Option<usize>>, NoSample>>()?;
         let mut single = Vec::with_capacity(traces.len());
         for (trace, row) in traces.iter().zip(&rows) {
@@ -83,6 +87,32 @@ fn row_at(trace: &Trace, at: AtCost, prices: &Prices) -> Result<Option<usize>, N
     // A run of another round would still cost at most this, in the mean of its rounds.
     let next = last + last / (*rounds).max(1) as f64;
     if *last < most && next <= most { Err(NoSample::Ended) } else { Ok(Some(affordable - 1)) }
+}
+
+/// The row of the first recorded round at which a run has come to a target; `None` if the run diverged before.
+///
+/// # Errors
+/// If the run does not come to the target, or its metric is not recorded.
+fn row_at_target(trace: &Trace, until: Until) -> Result<Option<usize>, NoSample> {
+    let values = trace.measured(until.metric);
+    let row = values.iter().position(|value| until.is_met(*value));
+    match row {
+        None if values.is_empty() => Err(NoSample::Unrecorded),
+        None if trace.outcome != Outcome::Diverged => Err(NoSample::Unreached),
+        row => Ok(row),
+    }
+}
+
+/// The value of a quantity in a run at the first recorded round at which it has come to a target; `None` if it never
+/// does, or the quantity is not recorded.
+pub fn value_at_target(
+    trace: &Trace,
+    until: Until,
+    quantity: Quantity,
+    prices: &Prices,
+) -> Option<f64> {
+    let row = row_at_target(trace, until).ok()??;
+    column(trace, quantity, prices).get(row).copied()
 }
 
 /// The values of a quantity at the recorded rounds of a run; empty if it is not recorded. Costs are computed, those in

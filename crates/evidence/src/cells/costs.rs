@@ -9,7 +9,7 @@ use crate::cells::{CellResult, setting_text};
 use crate::stats::mean;
 use exactfed_core::federated::{Schedule, Variates};
 use exactfed_core::words::{enumerated, number, thousands};
-use exactfed_runner::manifest::{AtCost, Quantity};
+use exactfed_runner::manifest::{AtCost, ComparedAt, Quantity};
 use exactfed_runner::plan::Cell;
 use std::collections::{BTreeSet, HashMap};
 
@@ -35,14 +35,25 @@ fn amount(amount: String, unit: Quantity) -> String {
     format!("{amount} {}{rest}", if amount == "1" { singular } else { plural })
 }
 
-/// When runs are compared: at the last round, or at a cost.
-pub fn when_text(at: Option<AtCost>) -> String {
-    at.map_or("at the last round".into(), |at| format!("at {}", cost_text(at)))
+/// A cost or a target as text: `500 communications`, or `the first recorded round at which test accuracy is at least
+/// 0.9`.
+pub fn place_text(at: ComparedAt) -> String {
+    match at {
+        ComparedAt::Target { until } => {
+            format!("the first recorded round at which {}", until.words())
+        }
+        ComparedAt::Cost(at) => cost_text(at),
+    }
+}
+
+/// When runs are compared: at the last round, at a cost, or at a target.
+pub fn when_text(at: Option<ComparedAt>) -> String {
+    at.map_or("at the last round".into(), |at| format!("at {}", place_text(at)))
 }
 
 /// What the runs of a cell have paid on average of each of the [`STATED`] costs where they are compared: at this cost,
 /// or at the last round. `None` if they are not compared there.
-fn paid(cell: &CellResult<'_>, at: Option<AtCost>) -> Option<[f64; 2]> {
+fn paid(cell: &CellResult<'_>, at: Option<ComparedAt>) -> Option<[f64; 2]> {
     let [communications, gradients] = STATED.map(|unit| cell.runs.sample(unit, at).ok());
     Some([mean(&communications?), mean(&gradients?)])
 }
@@ -71,7 +82,7 @@ fn range_text(range: Range) -> String {
 /// What the algorithms that are compared at these grid points have paid, as sentences: one number or range for all if
 /// they have paid the same at each grid point, and otherwise the number or range of each algorithm at the grid points
 /// where they have not. Cells whose runs end before the cost is reached are named. Empty if nothing is compared.
-pub fn paid_costs(points: &[&[&CellResult<'_>]], at: Option<AtCost>) -> String {
+pub fn paid_costs(points: &[&[&CellResult<'_>]], at: Option<ComparedAt>) -> String {
     let mut all = PaidByLabel::default();
     // The same at those grid points alone where costs differ.
     let mut unequal = PaidByLabel::default();
@@ -98,7 +109,7 @@ pub fn paid_costs(points: &[&[&CellResult<'_>]], at: Option<AtCost>) -> String {
         Some(at) if !ended.is_empty() => format!(
             "{costs}{}Not compared, because runs end before {}: {}{not_listed}.",
             if costs.is_empty() { "" } else { " " },
-            cost_text(at),
+            place_text(at),
             listed.join("; ")
         ),
         _ => costs,
@@ -133,12 +144,12 @@ fn costs_text(
     each: &[(&str, Range)],
     differing: usize,
     points: usize,
-    at: Option<AtCost>,
+    at: Option<ComparedAt>,
 ) -> String {
     let Some(all) = each.iter().map(|(_, range)| *range).reduce(joint_range) else {
         return String::new();
     };
-    let when = at.map_or("After the last round".into(), |at| format!("At {}", cost_text(at)));
+    let when = at.map_or("After the last round".into(), |at| format!("At {}", place_text(at)));
     if differing == 0 {
         let whose = if each.len() == 1 { "its runs" } else { "the compared runs" };
         return format!("{when} {whose} have all cost {}.", range_text(all));
@@ -203,6 +214,6 @@ pub fn vectors_sent<'a>(cells: impl Iterator<Item = &'a Cell>) -> &'static str {
 }
 
 /// Whether a run of a cell ends before it has paid this cost; never without a cost.
-pub fn is_short(cell: &CellResult<'_>, at: Option<AtCost>) -> bool {
+pub fn is_short(cell: &CellResult<'_>, at: Option<ComparedAt>) -> bool {
     matches!(cell.runs.sample(Quantity::Communications, at), Err(NoSample::Ended))
 }

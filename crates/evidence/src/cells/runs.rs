@@ -6,10 +6,10 @@
 //! the bits that were read.
 
 use crate::cells::averages::{Averages, Centre, Centres, averages, mean_averages, vector};
-use crate::cells::cost_sample::{CostSample, NoSample, column};
+use crate::cells::cost_sample::{CostSample, NoSample, column, value_at_target};
 use crate::cells::final_values::{FinalValues, FinishedRuns};
 use exactfed_core::kernel::dot;
-use exactfed_runner::manifest::{AtCost, Prices, Quantity, TimeAverage};
+use exactfed_runner::manifest::{ComparedAt, Prices, Quantity, TimeAverage};
 use exactfed_runner::plan::{Cell, RunKeys};
 use exactfed_runner::trace::{Outcome, Trace, hold_last_values};
 use std::borrow::Cow;
@@ -23,8 +23,8 @@ pub struct TraceNeeds {
     pub along: BTreeSet<Quantity>,
     /// Averages over rounds that are kept in addition to the bias and the covariance, which are always kept.
     pub averages: BTreeSet<TimeAverage>,
-    /// Quantities of which the value at a cost is kept, that is, at the last recorded round that costs at most this.
-    pub at: Vec<(AtCost, Quantity)>,
+    /// Quantities of which the value at a cost or at a target is kept.
+    pub at: Vec<(ComparedAt, Quantity)>,
 }
 
 impl TraceNeeds {
@@ -33,8 +33,13 @@ impl TraceNeeds {
         self.along.is_empty() && self.averages.is_empty() && self.at.is_empty()
     }
 
-    /// Adds the values of these quantities at a cost; adds nothing without a cost, since final values are always kept.
-    pub fn add_at(&mut self, at: Option<AtCost>, quantities: impl IntoIterator<Item = Quantity>) {
+    /// Adds the values of these quantities at a cost or a target; adds nothing without one, since final values are
+    /// always kept.
+    pub fn add_at(
+        &mut self,
+        at: Option<ComparedAt>,
+        quantities: impl IntoIterator<Item = Quantity>,
+    ) {
         let Some(at) = at else { return };
         for quantity in quantities {
             if !self.at.contains(&(at, quantity)) {
@@ -107,23 +112,25 @@ struct MoreRuns {
     averages: Box<[Averages]>,
     /// The points around which those averages are taken that are second moments.
     centres: Centres,
-    /// The samples at costs that [`TraceNeeds::at`] names.
-    at: Vec<SampleAtCost>,
+    /// The samples at costs and targets that [`TraceNeeds::at`] names.
+    at: Vec<ComparedSample>,
     /// One trace for each run, with the columns that [`TraceNeeds::along`] names; empty if it names none.
     along: Vec<Trace>,
     /// Prices of the simulated wall clock.
     prices: Prices,
 }
 
-/// The values of a quantity at a cost, or why it has none there.
+/// The values of a quantity at a cost or a target, or why it has none there.
 #[derive(Clone, Debug)]
-struct SampleAtCost {
-    /// The cost.
-    at: AtCost,
+struct ComparedSample {
+    /// The cost or the target.
+    at: ComparedAt,
     /// The quantity that is measured there.
     quantity: Quantity,
     /// Its values in the runs.
     sample: Result<CostSample, NoSample>,
+    /// At a target, its value in each run, `None` where the run does not reach the target; empty at a cost.
+    by_run: Vec<Option<f64>>,
 }
 
 impl Runs {
@@ -164,7 +171,10 @@ impl Runs {
         }
         for (at, quantity) in needs.at.iter().copied() {
             let sample = CostSample::new(&traces, runs_per_value, at, quantity, prices);
-            more.at.push(SampleAtCost { at, quantity, sample });
+            let by_run = at.target().map_or(Vec::new(), |until| {
+                traces.iter().map(|trace| value_at_target(trace, until, quantity, prices)).collect()
+            });
+            more.at.push(ComparedSample { at, quantity, sample, by_run });
         }
         if has_averages {
             let (each, centres) = averages(&traces, &needs.averages, on_instance);
@@ -216,7 +226,7 @@ impl Runs {
     /// The values of a quantity in the single runs, at a cost or else at the last round: a list for each value of a
     /// sample, with the runs on that instance, or with one run where each run gives a value of its own. `None` if a run
     /// diverged, if a value is not finite, or if the quantity is not recorded or is an average over rounds.
-    pub fn by_instance(&self, quantity: Quantity, at: Option<AtCost>) -> Option<Vec<Vec<f64>>> {
+    pub fn by_instance(&self, quantity: Quantity, at: Option<ComparedAt>) -> Option<Vec<Vec<f64>>> {
         let all = match (at, &self.more) {
             (Some(at), _) => self.sample_at(quantity, at).ok()?.single.clone(),
             (None, _) if self.diverged > 0 || quantity.average().is_some() => return None,
@@ -261,23 +271,33 @@ impl Runs {
         self.along().get(place * self.runs_per_value.max(1)).map(|trace| &trace.round[..])
     }
 
-    /// The values of a quantity at a cost, infinite for runs that diverged before.
+    /// The values of a quantity at a cost or a target, infinite for runs that diverged before.
     ///
     /// # Errors
-    /// Why it has no values. It has none either if [`TraceNeeds::at`] did not name it.
-    pub fn sample_at(&self, quantity: Quantity, at: AtCost) -> Result<&CostSample, NoSample> {
+    /// Why it has no values: at a target also that a run does not reach it. It has none either if [`TraceNeeds::at`]
+    /// did not name it.
+    pub fn sample_at(&self, quantity: Quantity, at: ComparedAt) -> Result<&CostSample, NoSample> {
+        let known = self.compared_sample(quantity, at).ok_or(NoSample::Unrecorded)?;
+        known.sample.as_ref().map_err(|why| *why)
+    }
+
+    /// The value of a quantity in each run at the first recorded round at which it has come to a target, `None` where
+    /// it never does. Empty if [`TraceNeeds::at`] did not name it, or at a cost.
+    pub fn values_at_target(&self, quantity: Quantity, at: ComparedAt) -> &[Option<f64>] {
+        self.compared_sample(quantity, at).map_or(&[], |known| &known.by_run)
+    }
+
+    /// What is known of a quantity at a cost or a target; `None` if [`TraceNeeds::at`] did not name it.
+    fn compared_sample(&self, quantity: Quantity, at: ComparedAt) -> Option<&ComparedSample> {
         let mut all = self.more.iter().flat_map(|more| &more.at);
-        match all.find(|known| known.at == at && known.quantity == quantity) {
-            Some(SampleAtCost { sample, .. }) => sample.as_ref().map_err(|why| *why),
-            None => Err(NoSample::Unrecorded),
-        }
+        all.find(|known| known.at == at && known.quantity == quantity)
     }
 
     /// The sample of a quantity at a cost, or else at the last round.
     ///
     /// # Errors
     /// Why it has no such values: among others, a run diverged before.
-    pub fn sample(&self, quantity: Quantity, at: Option<AtCost>) -> Result<Vec<f64>, NoSample> {
+    pub fn sample(&self, quantity: Quantity, at: Option<ComparedAt>) -> Result<Vec<f64>, NoSample> {
         let Some(at) = at else {
             if self.diverged > 0 {
                 return Err(NoSample::Diverged);
@@ -362,7 +382,7 @@ fn keep_columns(trace: Trace, needed: &BTreeSet<Quantity>) -> Trace {
 mod tests {
     use super::*;
     use exactfed_core::federated::Cost;
-    use exactfed_runner::manifest::Metric;
+    use exactfed_runner::manifest::{AtCost, Metric, Until};
 
     fn cost(communications: u64) -> Cost {
         Cost { communications, local_steps: 5 * communications, ..Cost::default() }
@@ -523,8 +543,8 @@ mod tests {
     }
 
     /// A number of communications.
-    fn at(most: f64) -> AtCost {
-        AtCost { unit: Quantity::Communications, most }
+    fn at(most: f64) -> ComparedAt {
+        ComparedAt::Cost(AtCost { unit: Quantity::Communications, most })
     }
 
     /// The sample of two runs with these values, at this row.
@@ -555,5 +575,29 @@ mod tests {
         }
         let beyond = sample([Finished; 2], 8.0);
         assert_eq!(beyond, Err(NoSample::Ended), "another round was affordable");
+    }
+
+    /// Runs of which one comes to the target at round 1, one at round 7, and one never.
+    #[test]
+    fn a_target_picks_the_first_round_of_each_run_that_meets_it() {
+        let errors = [[4.0, 1.0, 2.0], [4.0, 3.0, 1.0], [4.0, 3.0, 1.5]];
+        let until = Until { metric: Quantity::SqError, target: 1.0 };
+        let at = ComparedAt::Target { until };
+        let runs_of = |count: usize| {
+            let mut needs = TraceNeeds::default();
+            needs.add_at(Some(at), [Quantity::Communications, Quantity::SqError]);
+            let traces = errors[..count]
+                .iter()
+                .map(|errors| Trace { sq_error: errors.to_vec(), ..trace(Outcome::Finished) });
+            runs(traces, &needs)
+        };
+        let two = runs_of(2);
+        assert_eq!(two.sample(Quantity::Communications, Some(at)), Ok(vec![1.0, 7.0]));
+        assert_eq!(two.sample(Quantity::SqError, Some(at)), Ok(vec![1.0, 1.0]));
+        let three = runs_of(3);
+        assert_eq!(three.sample(Quantity::Communications, Some(at)), Err(NoSample::Unreached));
+        let by_run = three.values_at_target(Quantity::Communications, at);
+        assert_eq!(by_run, [Some(1.0), Some(7.0), None]);
+        assert!(three.along().is_empty(), "memory does not grow with the rounds");
     }
 }

@@ -45,8 +45,8 @@ impl CandidateRuns for StoredCandidates<'_> {
     type Error = Error;
 
     /// The mean loss of the stored runs of a cell, at the cost at which candidates are compared; `None` if nothing is
-    /// stored of it. It is infinite if a run diverged, or if candidates are compared by
-    /// a cost until a target that a run does not reach, and NaN if a run ends before the cost or does not have the
+    /// stored of it. It is infinite if a run diverged, or does not reach the target at which or until whose cost
+    /// candidates are compared, and NaN if a run ends before the cost or does not have the
     /// metric. The sample is kept for [`Self::is_larger`].
     fn loss(&self, cell: &Cell) -> Result<Option<f64>, Error> {
         let Some(stored) = self.results.read(&self.experiment, &cell.id)? else {
@@ -65,10 +65,10 @@ impl CandidateRuns for StoredCandidates<'_> {
                 self.samples.borrow_mut().insert(cell.id, sample);
                 loss
             }
-            Err(NoSample::Diverged) => f64::INFINITY,
+            Err(NoSample::Diverged | NoSample::Unreached) => f64::INFINITY,
             // Under a coin a run may end before the cost, and a problem may lack the metric: these are not compared,
             // and no smaller values of the settings would change that.
-            Err(NoSample::Ended | NoSample::Unrecorded | NoSample::Unreached) => f64::NAN,
+            Err(NoSample::Ended | NoSample::Unrecorded) => f64::NAN,
         }))
     }
 

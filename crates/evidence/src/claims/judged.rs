@@ -91,6 +91,11 @@ impl ClaimPart {
             verdict: evidence.alone(),
         }
     }
+
+    /// Whether both sides of a comparison are zero to rounding, so that they have no ratio.
+    pub fn is_of_zeros(&self) -> bool {
+        self.is_exact && self.estimate.value.is_nan()
+    }
 }
 
 impl JudgedClaim<'_> {

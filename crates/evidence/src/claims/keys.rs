@@ -2,7 +2,7 @@
 
 use exactfed_core::flattened::Flattened;
 use exactfed_runner::manifest::claim::{ClaimKeys, Selection};
-use exactfed_runner::manifest::{AtCost, Quantity};
+use exactfed_runner::manifest::{ComparedAt, Quantity};
 use exactfed_runner::plan::{Checker, selected};
 use exactfed_runner::quantity::Shortfall;
 use schemars::JsonSchema;
@@ -25,25 +25,26 @@ pub enum When {
     Stationary,
     /// At every recorded round but the first; the claim must hold at each.
     EveryRound,
-    /// At the last recorded round of each run that costs at most this.
+    /// At a cost or a target.
     #[serde(untagged)]
     #[schemars(skip, !untagged)]
-    Cost(AtCost),
+    At(ComparedAt),
 }
 
 impl When {
-    /// The cost at which the metric is measured, if it is at one.
-    pub fn cost(self) -> Option<AtCost> {
+    /// The cost or the target at which the metric is measured, if it is at one.
+    pub fn compared_at(self) -> Option<ComparedAt> {
         match self {
-            Self::Cost(at) => Some(at),
+            Self::At(at) => Some(at),
             _ => None,
         }
     }
 
-    /// Adds the tables of costs to the choices of the schema, from which the reference of manifests is written.
+    /// Adds the tables of costs and of a target to the choices of the schema, from which the reference of manifests is
+    /// written.
     fn add_costs(schema: &mut schemars::Schema) {
         if let Some(serde_json::Value::Array(choices)) = schema.get_mut("oneOf") {
-            choices.extend(AtCost::choices(|unit| {
+            choices.extend(ComparedAt::choices(|unit| {
                 let unit = unit.formula();
                 format!("At the last recorded round of each run that costs at most so many {unit}.")
             }));
@@ -76,10 +77,11 @@ pub fn one() -> f64 {
     1.0
 }
 
-/// Notes what is wrong with the cost at which a claim compares cells; nothing if it compares them at another time.
+/// Notes what is wrong with the cost or the target at which a claim compares cells; nothing if it compares them at
+/// another time.
 pub fn check_time(table: &mut Checker<'_>, at: When, metric: Quantity, of: &Selection) {
-    if let Some(at) = at.cost() {
-        table.at_cost("at", at, metric, |cell| selected(cell, of));
+    if let Some(at) = at.compared_at() {
+        table.compared_at("at", at, metric, |cell| selected(cell, of));
     }
 }
 

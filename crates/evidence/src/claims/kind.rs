@@ -77,7 +77,7 @@ impl<'a> ClaimedCells<'a> {
         needs.averages.extend(self.average);
         let (quantities, at) = &self.measured;
         let quantities = quantities.iter().copied().filter(|q| q.average().is_none());
-        match at.cost() {
+        match at.compared_at() {
             _ if *at == When::End => {}
             None => needs.along.extend(quantities),
             cost => needs.add_at(cost, quantities),

@@ -85,7 +85,7 @@ impl KindKeys<ClaimKeys> for MatchesKeys {
         }
         let is_on_vectors = claim.average.is_some();
         let message = "an average over all rounds has no value at a cost";
-        table.require(!is_on_vectors || claim.at.cost().is_none(), "at", message);
+        table.require(!is_on_vectors || claim.at.compared_at().is_none(), "at", message);
         if is_on_vectors {
             comparison(claim).check_sides(table);
         } else {

@@ -190,7 +190,7 @@ impl Judge<'_> {
                 }
             };
             for each in samples {
-                if at.cost().is_some() && each.row.is_none() && last > 0 {
+                if at.compared_at().is_some() && each.row.is_none() && last > 0 {
                     let why =
                         "its runs reach the cost at different rounds, and a prediction is for one";
                     parts.add(name.clone(), None, why);

@@ -6,14 +6,14 @@
 
 use super::keys::When;
 use crate::cells::cost_sample::{CostSample, NoSample};
-use crate::cells::costs::cost_text;
+use crate::cells::costs::place_text;
 use crate::cells::{CellResult, rounding_floor};
 use crate::stats::distance::{is_resolved, scheffe_radius};
 use crate::stats::log_means::LogMeans;
 use crate::stats::selection::selection_error;
 use crate::stats::verdict::{Evidence, Region, Unit, widened};
 use crate::stats::{ROUNDING_FLOOR, mean, standard_deviation};
-use exactfed_runner::manifest::{AtCost, Quantity, TimeAverage};
+use exactfed_runner::manifest::{ComparedAt, Quantity, TimeAverage};
 use std::borrow::Cow;
 use thiserror::Error;
 
@@ -118,14 +118,14 @@ pub enum SampleError {
         metric: Quantity,
     },
     /// The runs are shorter than the claim asks for.
-    #[error("its runs end before {}", cost_text(*cost))]
+    #[error("its runs end before {}", place_text(*at))]
     Ended {
         /// The cost that they do not reach.
-        cost: AtCost,
+        at: ComparedAt,
     },
-    /// The metric is a cost until a target that not all runs have reached.
+    /// Not all runs have reached the target at which the metric is measured, or until which it is a cost.
     #[error(
-        "a run does not reach the target of `budget.until`, so that its cost is not known; `reaches-before` compares such costs"
+        "a run does not reach the target, so that its cost is not known; `reaches-before` compares such costs"
     )]
     Unreached,
 }
@@ -144,10 +144,10 @@ pub fn samples(
     if at == When::End && !cell.knows_cost(metric) {
         return Err(SampleError::Unreached);
     }
-    let Some(cost) = at.cost() else {
+    let Some(compared_at) = at.compared_at() else {
         return samples_at_rounds(cell, metric, at).ok_or_else(|| unrecorded(metric));
     };
-    match cell.runs.sample_at(metric, cost) {
+    match cell.runs.sample_at(metric, compared_at) {
         Ok(CostSample { values, row, .. }) => {
             // Runs that had diverged by then are infinite here, even if more is better.
             let worst = metric.after_divergence();
@@ -155,7 +155,8 @@ pub fn samples(
             let sample = MetricSample::new(cell, metric, values);
             Ok(vec![TimedSample { time: String::new(), row: *row, sample }])
         }
-        Err(NoSample::Ended) => Err(SampleError::Ended { cost }),
+        Err(NoSample::Ended) => Err(SampleError::Ended { at: compared_at }),
+        Err(NoSample::Unreached) => Err(SampleError::Unreached),
         Err(_) => Err(unrecorded(metric)),
     }
 }

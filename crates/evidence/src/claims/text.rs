@@ -1,7 +1,7 @@
 //! Parts of a claim's formula as text, and reasons why cells were not tested.
 
 use super::keys::{Reaching, When};
-use crate::cells::costs::cost_text;
+use crate::cells::costs::when_text;
 use crate::cells::setting_text;
 use exactfed_runner::manifest::claim::{Scalar, Selection};
 use exactfed_runner::plan::Setting;
@@ -45,6 +45,6 @@ pub fn time_text(at: When) -> String {
         When::Round(round) => format!(" at round {round}"),
         When::Stationary => " over the second half of the rounds".into(),
         When::EveryRound => " at every recorded round".into(),
-        When::Cost(cost) => format!(" at {}", cost_text(cost)),
+        When::At(at) => format!(" {}", when_text(Some(at))),
     }
 }

@@ -115,6 +115,7 @@ pub fn over_costs(figure: &FigureOf<ConvergenceKeys>) -> LineFigure<'_> {
     LineFigure {
         common: &figure.common,
         x: XAxis::Rounds(figure.x),
+        at: None,
         y: figure.y.all(),
         band: figure.band,
         theory: &figure.theory,

@@ -46,6 +46,7 @@ pub fn over_clients(figure: &FigureOf<DummyFigureKeys>) -> LineFigure<'_> {
         common: &figure.common,
         x: XAxis::Cells(CLIENTS.to_owned()),
         y: std::slice::from_ref(&figure.y),
+        at: None,
         band: Band::Ci95,
         theory: &[],
         scale_x: Scale::Log,

@@ -1,7 +1,8 @@
 //! The captions of figures of lines.
 
 use crate::cells::CellResult;
-use crate::cells::costs::paid_costs;
+use crate::cells::cost_sample::NoSample;
+use crate::cells::costs::{paid_costs, when_text};
 use crate::cells::symbols::quantity_symbol;
 use crate::figures::kind::TheoryKind;
 use crate::figures::line_figure::LineFigure;
@@ -11,8 +12,8 @@ use crate::predictions::Theory;
 use crate::ranking::grid_points;
 use crate::scene::figure::{Band, NO_RESULTS, Plot, Scale, XAxis};
 use crate::scene::line::Line;
-use exactfed_core::words::enumerated;
-use exactfed_runner::manifest::Quantity;
+use exactfed_core::words::{count, enumerated};
+use exactfed_runner::manifest::{ComparedAt, Quantity};
 
 impl LineFigure<'_> {
     /// The caption of the figure of these cells, which `plot` has drawn: what the points are means of, what the band
@@ -71,7 +72,30 @@ impl LineFigure<'_> {
             );
         }
         caption.push_str(&diverged_text(cells, over_rounds));
+        caption.push_str(&self.unreached_text(cells));
         caption
+    }
+
+    /// What the caption says about the cells with runs that do not reach the target at which the figure shows them,
+    /// with the number of such runs; empty if there are none, and in a figure without a target.
+    fn unreached_text(&self, cells: &[&CellResult<'_>]) -> String {
+        let Some(at) = self.at.filter(|at| at.target().is_some()) else { return String::new() };
+        let y = self.first();
+        let without =
+            |cell: &&&CellResult<'_>| cell.runs.sample(y, Some(at)) == Err(NoSample::Unreached);
+        let omitted: Vec<&&CellResult<'_>> = cells.iter().filter(without).collect();
+        if omitted.is_empty() {
+            return String::new();
+        }
+        let values = omitted.iter().flat_map(|cell| cell.runs.values_at_target(y, at));
+        let unreached = values.clone().filter(|value| value.is_none()).count();
+        format!(
+            " {} of {} cells are omitted: {} of {} do not reach the target.",
+            omitted.len(),
+            cells.len(),
+            unreached,
+            count(values.count(), "run")
+        )
     }
 
     /// The beginning of the caption: what the points are means of, over how many runs, what the band is, and what the
@@ -89,8 +113,8 @@ impl LineFigure<'_> {
                 "{y}, from averages over the rounds after the burn-in, of n = {runs}; {band}."
             );
         }
-        let costs = costs_of_points(cells);
-        format!("Mean of {y} at the last round over n = {runs}; {band}.{costs}")
+        let costs = costs_of_points(cells, self.at);
+        format!("Mean of {y} {} over n = {runs}; {band}.{costs}", when_text(self.at))
     }
 }
 
@@ -111,13 +135,13 @@ fn diverged_text(cells: &[&CellResult<'_>], over_rounds: bool) -> String {
 /// A sentence of a caption about what the runs behind the points have paid, which is stated for the algorithms that
 /// are compared at each grid point; with one algorithm, which is compared with nothing, for each cell by itself. It
 /// may be empty.
-fn costs_of_points(cells: &[&CellResult<'_>]) -> String {
+fn costs_of_points(cells: &[&CellResult<'_>], at: Option<ComparedAt>) -> String {
     let (_, points) = grid_points(cells);
     let mut points: Vec<&[&CellResult<'_>]> = points.iter().map(|p| &p.cells[..]).collect();
     if points.is_empty() {
         points = cells.chunks(1).collect();
     }
-    let costs = paid_costs(&points, None);
+    let costs = paid_costs(&points, at);
     if costs.is_empty() { costs } else { format!(" {costs}") }
 }
 

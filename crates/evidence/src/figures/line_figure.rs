@@ -1,6 +1,7 @@
 //! Figures of lines: a curve for each cell of a quantity over a cost, or a final quantity over a
 //! setting or another quantity.
 
+use crate::cells::costs::STATED;
 use crate::cells::panels::panels;
 use crate::cells::runs::TraceNeeds;
 use crate::cells::sample_unit::SampleUnit;
@@ -21,7 +22,7 @@ use crate::scene::line::{Curve, Line, Reference};
 use crate::stats::mean;
 use exactfed_core::words::{enumerated, thousands};
 use exactfed_runner::manifest::figure::FigureKeys;
-use exactfed_runner::manifest::{Prediction, Quantity};
+use exactfed_runner::manifest::{ComparedAt, Prediction, Quantity};
 use exactfed_runner::plan::{Cell, selected, short};
 use std::collections::BTreeMap;
 
@@ -34,6 +35,8 @@ pub struct LineFigure<'a> {
     /// What the y axis shows: one quantity, or several of one unit ([`Quantity::axis_unit`]), each of which has panels
     /// of its own. Several have no predictions.
     pub y: &'a [Quantity],
+    /// Where a figure over a setting shows each cell: at this cost or target, or at the last round if there is none.
+    pub at: Option<ComparedAt>,
     /// What the band shows.
     pub band: Band,
     /// The predictions that are drawn with the curves.
@@ -213,8 +216,12 @@ impl<'a> LineFigure<'a> {
         curve: &Curve,
         theory: &Theory<'_>,
     ) -> Vec<Series> {
-        let measured = through(Line::Measured(curve.clone()), cells, |cell| {
-            measured::points(cell, &self.x, y, self.band).pop()
+        let measured = through(Line::Measured(curve.clone()), cells, |cell| match self.at {
+            None => measured::points(cell, &self.x, y, self.band).pop(),
+            Some(_) => {
+                let sample = cell.runs.sample(y, self.at).ok()?;
+                Some(measured::point(x_value(cell, x)?, &sample, y, self.band))
+            }
         });
         let diverged = cells.iter().map(|c| c.runs.diverged).sum();
         let measured = Series { diverged, ..measured };
@@ -256,12 +263,13 @@ impl<'a> DrawnFigure<'a> for LineFigure<'a> {
     }
 
     /// A figure over rounds needs its quantities along the traces, and all costs: a page offers each curve over any
-    /// of them. Other figures need the last round alone, which is always read.
+    /// of them. Other figures need a cost or a target, or the last round alone, which is always read.
     fn add_needs(&self, needs: &mut TraceNeeds) {
         if let XAxis::Rounds(x) = self.x {
             needs.along.extend(Quantity::COSTS.into_iter().chain([x]));
             needs.along.extend(self.y);
         }
+        needs.add_at(self.at, STATED.into_iter().chain(self.y.iter().copied()));
     }
 
     /// Draws the panels of the manifest's view for each quantity: of each curve the measured line and its predictions,
@@ -312,7 +320,9 @@ impl<'a> DrawnFigure<'a> for LineFigure<'a> {
         // A row of panels for each quantity, so that those of one setting are below one another.
         let row = if self.y.len() > 1 && groups.len() > 1 { groups.len().min(4) } else { 4 };
         let figure = Figure::new(self.common, title, caption, row, Body::Plot(plot));
-        Figure { large, exploration: Some(exploration), ..figure }
+        // The script of a page draws other views from the values at the last round.
+        let exploration = self.at.is_none().then_some(exploration);
+        Figure { large, exploration, ..figure }
     }
 }
 

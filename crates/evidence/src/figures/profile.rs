@@ -11,7 +11,7 @@ use crate::scene::figure::{
 use crate::scene::line::{LegendEntry, Line};
 use crate::stats::{mean, standard_deviation};
 use exactfed_core::words::count;
-use exactfed_runner::manifest::{AtCost, Quantity};
+use exactfed_runner::manifest::{ComparedAt, Quantity};
 
 /// The fewest instances with which a profile has enough steps to be read.
 const FEWEST: u64 = 10;
@@ -26,7 +26,7 @@ const TIE: f64 = 2.0;
 /// The figure of the performance profiles of an experiment, with a panel for each grid point: algorithms are compared
 /// by the quantity `by` at the cost `at`, or at the last round without one. `None` if there are fewer than ten
 /// instances, if no grid point has two algorithms, or if there are too many grid points.
-pub fn figure(cells: &[CellResult<'_>], by: Quantity, at: Option<AtCost>) -> Option<Figure> {
+pub fn figure(cells: &[CellResult<'_>], by: Quantity, at: Option<ComparedAt>) -> Option<Figure> {
     let instances: Vec<u64> = cells.iter().map(|c| c.cell.identity.instances).collect();
     if instances.iter().any(|instances| *instances < FEWEST) {
         return None;
@@ -86,7 +86,7 @@ pub fn figure(cells: &[CellResult<'_>], by: Quantity, at: Option<AtCost>) -> Opt
 fn ratios_by_instance(
     cells: &[&CellResult<'_>],
     by: Quantity,
-    at: Option<AtCost>,
+    at: Option<ComparedAt>,
 ) -> Vec<Vec<f64>> {
     // The losses of each cell's runs by instance; `None` if a run diverged.
     let runs: Vec<Option<Vec<Vec<f64>>>> = cells

@@ -17,7 +17,7 @@ use crate::scene::line::{Color, LegendEntry, shade};
 use crate::scene::map::{Lead, Map, Maps, Ranking, Square, SquareValue, blank_squares};
 use exactfed_core::words::count;
 use exactfed_runner::manifest::figure::FigureKeys;
-use exactfed_runner::manifest::{AtCost, Quantity};
+use exactfed_runner::manifest::{ComparedAt, Quantity};
 use exactfed_runner::plan::{Checker, KindKeys, shows};
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -38,10 +38,10 @@ pub struct WinnersKeys {
     /// The setting on the y axis.
     #[schemars(example = &"local-steps")]
     pub y: String,
-    /// The cost at which the algorithms are compared: of each run the last recorded round that costs
-    /// at most this; by default the last round.
-    #[schemars(example = AtCost::EXAMPLE)]
-    pub at: Option<AtCost>,
+    /// The cost or the target at which the algorithms are compared, as in `[compare]`; by default the
+    /// last round.
+    #[schemars(example = ComparedAt::EXAMPLE)]
+    pub at: Option<ComparedAt>,
 }
 
 impl KindKeys<FigureKeys> for WinnersKeys {
@@ -54,7 +54,7 @@ impl KindKeys<FigureKeys> for WinnersKeys {
         table.quantity("metric", metric);
         check_map(table, &figure.common.panels, [&figure.x, &figure.y]);
         if let Some(at) = figure.at {
-            table.at_cost("at", at, metric, |cell| shows(&figure.common, cell));
+            table.compared_at("at", at, metric, |cell| shows(&figure.common, cell));
         }
     }
 }
@@ -103,8 +103,13 @@ impl<'a> DrawnFigure<'a> for &'a FigureOf<WinnersKeys> {
             .collect();
         if rankings_of(&maps).any(|r| {
             r.color == Color::Neutral
-                && ![Lead::AllDiverged, Lead::EndedBeforeCost, Lead::WithoutValues]
-                    .contains(&r.lead)
+                && ![
+                    Lead::AllDiverged,
+                    Lead::EndedBeforeCost,
+                    Lead::WithoutValues,
+                    Lead::TargetNotReached,
+                ]
+                .contains(&r.lead)
         }) {
             legend.push(LegendEntry::patch("not separated, or none", Color::Neutral));
         }
@@ -225,9 +230,9 @@ fn grid_points<'a>(
     points
 }
 
-/// Whether a cell is not ranked because the metric is not recorded, or its mean is NaN.
-fn is_without_values(spec: &FigureOf<WinnersKeys>, cell: &CellResult<'_>) -> bool {
-    ranked_losses(cell, spec.metric, spec.at) == Err(NoSample::Unrecorded)
+/// Whether one of these cells is not ranked for this reason.
+fn has_unranked(spec: &FigureOf<WinnersKeys>, cells: &[&CellResult<'_>], why: NoSample) -> bool {
+    cells.iter().any(|cell| ranked_losses(cell, spec.metric, spec.at) == Err(why))
 }
 
 /// What a square shows: which algorithms rank first, and how far ahead the first is. `outcome` is the ranking of the
@@ -241,18 +246,19 @@ fn ranking(
 ) -> Ranking {
     let leaders: Vec<String> =
         outcome.leaders().into_iter().map(|place| cells[place].cell.label.clone()).collect();
+    let has = |why| has_unranked(spec, cells, why);
     let lead = match outcome {
         PointRanking::Diverged => Lead::AllDiverged,
         PointRanking::Ended => Lead::EndedBeforeCost,
+        PointRanking::WithoutValues if has(NoSample::Unreached) => Lead::TargetNotReached,
         PointRanking::WithoutValues => Lead::WithoutValues,
         PointRanking::AboveStart { .. } => Lead::AboveStart,
         PointRanking::Ranked { rivals, .. } => match rivals.first() {
             Some(rival) if rival.separation == Separation::BothZero => Lead::BothZero,
             Some(rival) => Lead::Ratio(rival.ratio),
             None if cells.iter().any(|cell| is_short(cell, spec.at)) => Lead::Alone,
-            None if cells.iter().any(|cell| is_without_values(spec, cell)) => {
-                Lead::OthersWithoutValues
-            }
+            None if has(NoSample::Unrecorded) => Lead::OthersWithoutValues,
+            None if has(NoSample::Unreached) => Lead::OthersMissTarget,
             None if cells.len() > 1 => Lead::OthersDiverged,
             None => Lead::Alone,
         },

@@ -107,6 +107,8 @@ pub enum Lead {
     /// No algorithm has a mean: the metric is not recorded for some of them, or is NaN; runs of others may have
     /// diverged.
     WithoutValues,
+    /// Every algorithm has a run that does not reach the target at which algorithms are compared.
+    TargetNotReached,
     /// The smallest mean is above the error at the start.
     AboveStart,
     /// How many times larger the mean of the next algorithm is; without limits for single runs.
@@ -118,6 +120,8 @@ pub enum Lead {
     /// No other algorithm has a mean: the metric is not recorded for some of them, or is NaN; runs of others may have
     /// diverged.
     OthersWithoutValues,
+    /// Every other algorithm has a run that does not reach the target.
+    OthersMissTarget,
     /// There is no other algorithm at this grid point, or none whose runs reach the cost.
     Alone,
     /// Several exact values are the same.
@@ -144,6 +148,7 @@ impl Ranking {
             Lead::AllDiverged => vec!["all diverged".into()],
             Lead::EndedBeforeCost => vec!["runs end".into(), "before".into()],
             Lead::WithoutValues => vec!["no values".into()],
+            Lead::TargetNotReached => vec!["target not".into(), "reached".into()],
             Lead::AboveStart => vec!["all end above".into(), "the start".into()],
             Lead::Ratio(Ratio { estimate, low, high, .. }) => {
                 let limits = (!low.is_nan() && !high.is_nan())
@@ -153,6 +158,7 @@ impl Ranking {
             Lead::BothZero => vec!["both zero".into(), "to rounding".into()],
             Lead::OthersDiverged => vec!["all others".into(), "diverged".into()],
             Lead::OthersWithoutValues => vec!["others without".into(), "values".into()],
+            Lead::OthersMissTarget => vec!["others miss".into(), "the target".into()],
             Lead::Alone => vec!["alone".into()],
             Lead::Tie => Vec::new(),
             Lead::Round => vec!["by a round".into()],

@@ -1,6 +1,7 @@
 //! Pure statistics: numbers in, estimates with their uncertainty out.
 
 mod basics;
+mod censored;
 pub mod distance;
 pub mod log_means;
 pub mod looks;
@@ -14,6 +15,7 @@ pub mod verdict;
 pub use basics::{
     geometric_mean, holm, holm_order, mean, quantile, standard_deviation, student_95,
 };
+pub use censored::CensoredMedian;
 pub use summary::{Ratio, Summary};
 
 /// The share of trials in which something happens.

@@ -65,6 +65,13 @@ impl Ratio {
         Self { estimate, low: estimate, high: estimate, p }
     }
 
+    /// The ratio of a mean to one that is zero to rounding, which counts as 0: infinite, or NaN where both means are
+    /// zero to rounding (`are_both`). It has no limits, and a p-value of 1.
+    pub fn to_zero(are_both: bool) -> Self {
+        let estimate = if are_both { f64::NAN } else { f64::INFINITY };
+        Self { estimate, low: f64::NAN, high: f64::NAN, p: 1.0 }
+    }
+
     /// mean(a)/mean(b) of positive samples paired by index, or where each value is of an instance of a
     /// problem (`over_instances`) the geometric mean of a/b, with the limits and p-values of
     /// `log_means`; NaN limits and a p-value of 1 where these are not known: for a single pair, or a mean

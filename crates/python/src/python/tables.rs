@@ -8,7 +8,7 @@ use exactfed::evidence::{
     CellResult, Experiment, NoSample, RankedAlgorithm, Rival, Separation, Standing, TunedRow,
     TuningResult, summary,
 };
-use exactfed::stats::{Ratio, Summary};
+use exactfed::stats::{CensoredMedian, Ratio, Summary};
 use exactfed::store::export::column;
 use exactfed_runner::plan::Setting;
 use polars::prelude::*;
@@ -132,6 +132,10 @@ struct RankedRow<'a> {
     label: &'a str,
     /// Its mean over runs or instances, or why there is none.
     sample: Result<Summary, NoSample>,
+    /// The number of its runs that come to the target, if algorithms are compared at one.
+    reached: u64,
+    /// The median over its runs at the target; NaN if algorithms are not compared at one.
+    at_target: CensoredMedian,
 }
 
 impl RankedRow<'_> {
@@ -169,7 +173,17 @@ pub fn ranking_of_all(experiment: &Experiment<'_>) -> PolarsResult<DataFrame> {
             let cell = cells[algorithm.cell.as_str()];
             let sample = cell.runs.sample(standings.by, standings.at);
             let sample = sample.map(|values| summary(standings.by, &values));
-            rows.push(RankedRow { at, algorithm, label: &cell.cell.label, sample });
+            let values = standings
+                .at
+                .map_or(&[][..], |place| cell.runs.values_at_target(standings.by, place));
+            rows.push(RankedRow {
+                at,
+                algorithm,
+                label: &cell.cell.label,
+                sample,
+                reached: values.iter().filter(|value| value.is_some()).count() as u64,
+                at_target: CensoredMedian::new(values),
+            });
         }
     }
     let number = |name: &str, of: fn(&Summary) -> f64| {
@@ -197,6 +211,17 @@ pub fn ranking_of_all(experiment: &Experiment<'_>) -> PolarsResult<DataFrame> {
         column("separation", &rows, RankedRow::separation),
         column("leads", &rows, RankedRow::leads),
     ]);
+    if standings.at.is_some_and(|at| at.target().is_some()) {
+        let median = |name: &str, of: fn(&CensoredMedian) -> f64| {
+            numbers(name, &rows, |row| of(&row.at_target))
+        };
+        columns.extend([
+            column("reached", &rows, |row| row.reached),
+            median("median", |found| found.median),
+            median("median_low", |found| found.interval.0),
+            median("median_high", |found| found.interval.1),
+        ]);
+    }
     DataFrame::new(rows.len(), columns)
 }
 

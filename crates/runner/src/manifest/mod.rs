@@ -22,7 +22,9 @@ mod source;
 pub mod tune;
 
 use crate::quantity::MeasuredOn;
-pub use crate::quantity::{AtCost, AxisUnit, Metric, Prices, Quantity, TimeAverage};
+pub use crate::quantity::{
+    AtCost, AxisUnit, ComparedAt, Metric, Prices, Quantity, TimeAverage, Until,
+};
 pub use document::{Diagnostic, Node, Place, Rejected};
 use exactfed_core::algorithm::custom::CustomDefinition;
 use exactfed_core::problem::{self, OracleForm};
@@ -171,9 +173,9 @@ impl Manifest {
         self.problem.as_ref().expect("the schema requires a problem")
     }
 
-    /// The cost at which the page ranks the algorithms: that of `[compare]`, or else that at which they are tuned.
-    /// `None` if they are ranked after the last round.
-    pub fn ranked_at(&self) -> Option<AtCost> {
+    /// The cost or the target at which the page ranks the algorithms: that of `[compare]`, or else that at which they
+    /// are tuned. `None` if they are ranked after the last round.
+    pub fn ranked_at(&self) -> Option<ComparedAt> {
         let tuned = self.tune.as_ref().and_then(|tune| tune.at);
         self.compare.at.or(tuned)
     }
@@ -183,7 +185,17 @@ impl Manifest {
     /// `[tune]` that names no metric.
     pub fn ranked_by(&self) -> Quantity {
         let tuned = self.tune.as_ref().map(|tune| tune.metric);
-        tuned.or(self.compare.metric).unwrap_or_else(|| self.record.default_quantity())
+        tuned.or(self.compare.metric).unwrap_or_else(|| self.quantity_compared_at(self.compare.at))
+    }
+
+    /// The quantity by which runs are compared at a cost or a target, or at the last round, unless another one is
+    /// named: communications at a target, where all runs have come to the same value, and otherwise the quantity by
+    /// which the manifest compares runs.
+    pub fn quantity_compared_at(&self, at: Option<ComparedAt>) -> Quantity {
+        match at {
+            Some(ComparedAt::Target { .. }) => Quantity::Communications,
+            Some(ComparedAt::Cost(_)) | None => self.record.default_quantity(),
+        }
     }
 }
 
@@ -242,15 +254,17 @@ pub const PRACTICAL_MARGIN: f64 = 0.05;
 #[derive(Clone, Copy, Debug, PartialEq, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", default)]
 pub struct Compare {
-    /// The cost at which the algorithms are compared. Each run is measured at its last recorded
-    /// round that costs at most this.
-    /// By default each is compared after its last round, or at the cost of `[tune]`.
-    #[schemars(example = AtCost::EXAMPLE)]
-    pub at: Option<AtCost>,
+    /// The cost or the target at which the algorithms are compared. At a cost each run is measured at its
+    /// last recorded round that costs at most this; at a target (`at = { until = { metric = "sq-error",
+    /// target = 1e-4 } }`) at the first recorded round at which it has come to the target, and goes on.
+    /// By default each is compared after its last round, or at the cost or target of `[tune]`.
+    #[schemars(example = ComparedAt::EXAMPLE)]
+    pub at: Option<ComparedAt>,
     /// The quantity by which the algorithms are ranked; `metric` of `[tune]` takes its place there. By
-    /// default it is `sq-error`, or without θ* the first loss that is recorded. A cost, such as
-    /// `"communications"`, ranks them by what they have paid until the target `until` of `[budget]`: an
-    /// algorithm with a run that does not reach it within the budget is named and has no rank.
+    /// default it is `sq-error`, or without θ* the first loss that is recorded, and at a target
+    /// `communications`. A cost ranks them by what they have paid until the target of `at`, or the target
+    /// `until` of `[budget]`: an algorithm with a run that does not reach it within the budget is named,
+    /// with the median of its runs' costs, and has no rank.
     #[schemars(example = &"communications")]
     pub metric: Option<Quantity>,
     /// The margin of practical importance. Where the intervals of ratios of errors end below 1 plus
@@ -311,31 +325,6 @@ pub struct Budget {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(example = Until { metric: Quantity::TestAccuracy, target: 0.9 })]
     pub until: Option<Until>,
-}
-
-/// The target at which a run ends.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub struct Until {
-    /// The quantity, which must be recorded.
-    #[schemars(example = &"test-accuracy")]
-    pub metric: Quantity,
-    /// The target, above 0, of an accuracy at most 1.
-    #[schemars(extend("exclusiveMinimum" = 0.0), example = 0.9)]
-    pub target: f64,
-}
-
-impl Until {
-    /// Whether a value of the metric meets the target: it is at most the target, or at least if it is an accuracy.
-    pub fn is_met(&self, value: f64) -> bool {
-        self.metric.meets(value, self.target)
-    }
-
-    /// The target in words: "test accuracy is at least 0.9".
-    pub fn words(&self) -> String {
-        let bound = if self.metric.more_is_better() { "at least" } else { "at most" };
-        format!("{} is {bound} {}", self.metric.formula(), self.target)
-    }
 }
 
 /// What is recorded of a run.

@@ -1,6 +1,6 @@
 //! `[tune]`: settings of which each algorithm gets the value that is best for it.
 
-use super::{AtCost, Quantity};
+use super::{ComparedAt, Quantity};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -45,10 +45,11 @@ pub struct Tune {
     /// of its runs diverged.
     #[serde(default)]
     pub metric: Quantity,
-    /// The cost at which candidates are compared and the page ranks the algorithms. Without it each
-    /// run is compared after its last round.
-    #[schemars(example = AtCost::EXAMPLE)]
-    pub at: Option<AtCost>,
+    /// The cost or the target at which candidates are compared and the page ranks the algorithms, as
+    /// in `[compare]`. Without it each run is compared after its last round. At a target the default
+    /// metric is `communications`, and a candidate is not selected if a run does not reach the target.
+    #[schemars(example = ComparedAt::EXAMPLE)]
+    pub at: Option<ComparedAt>,
     /// Whether candidates race: each is run on the first third of its instances, or has the first third of
     /// its runs on a single instance, and is stopped there if its mean is certain to be worse than
     /// the best one's. All others are run to the end, with the same numbers as without a race. There

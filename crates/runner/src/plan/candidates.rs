@@ -263,7 +263,7 @@ impl Checker<'_> {
     pub fn tune(&mut self) {
         let Some(tune) = &self.manifest.tune else { return };
         if let Some(at) = tune.at {
-            self.at_cost("tune.at", at, tune.metric, |_| true);
+            self.compared_at("tune.at", at, tune.metric, |_| true);
         }
         // The other half of the streams of noise is for the runs of the other sort, candidates or fresh ones.
         let most = MAX_REPLICATES / 2;

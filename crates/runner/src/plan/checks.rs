@@ -25,7 +25,7 @@ impl Checker<'_> {
         self.ranked_quantity();
         // What ranks the algorithms is never an average over rounds, and so is checked as `SqError` is.
         if let Some(at) = self.manifest.compare.at {
-            self.at_cost("compare.at", at, Quantity::SqError, |_| true);
+            self.compared_at("compare.at", at, Quantity::SqError, |_| true);
         }
     }
 
@@ -45,17 +45,19 @@ impl Checker<'_> {
         let ranked_by = self.manifest.ranked_by();
         let key = if self.manifest.tune.is_some() { "tune.metric" } else { key };
         if ranked_by.is_cost() {
-            let have_target = self.cells.iter().all(|cell| cell.identity.until.is_some());
+            let ranked_at = self.manifest.ranked_at();
+            let is_at_target = ranked_at.is_some_and(|at| at.target().is_some());
+            let end_at_target = self.cells.iter().all(|cell| cell.identity.until.is_some());
             let message = format!(
-                "`{}` is a cost, which ranks runs that end at a target: write `until` in [budget]",
+                "`{}` is a cost, which ranks runs by what they pay until a target: write it as `at = {{ until = … }}`, or as `until` in [budget], where runs end",
                 ranked_by.name()
             );
-            self.require(have_target, key, message);
+            self.require(is_at_target || end_at_target, key, message);
             let message = format!(
                 "`{}` is a cost, and runs are ranked at a cost already: delete one of them",
                 ranked_by.name()
             );
-            self.require(self.manifest.ranked_at().is_none(), key, message);
+            self.require(is_at_target || ranked_at.is_none(), key, message);
         }
     }
 }

@@ -5,7 +5,7 @@
 use super::cell::Cell;
 use super::places::Checker;
 use super::settings::short;
-use crate::manifest::{AtCost, Manifest, Metric, Quantity};
+use crate::manifest::{AtCost, ComparedAt, Manifest, Metric, Quantity, Until};
 use exactfed_core::problem;
 use exactfed_core::words::count;
 
@@ -90,17 +90,38 @@ impl Checker<'_> {
         }
     }
 
-    /// Notes why runs cannot be compared by a metric at the cost that a key states: the cost is no positive number or
-    /// is not known, the metric is an average over all rounds, or the budget of some cell ends before this cost.
-    /// `is_meant` says which cells are to be compared. The budget is not checked where rounds differ in their costs, as
-    /// under a coin: their runs show it.
-    pub fn at_cost(
+    /// Notes why runs cannot be compared by a metric at the cost or the target that a key states: the cost or the
+    /// target is no positive number or is not recorded, the metric is an average over all rounds, or the budget of some
+    /// cell ends before this cost. `is_meant` says which cells are to be compared.
+    pub fn compared_at(
         &mut self,
         key: &str,
-        at: AtCost,
+        at: ComparedAt,
         metric: Quantity,
         is_meant: impl Fn(&Cell) -> bool,
     ) {
+        if metric.average().is_some() {
+            let metric = metric.name();
+            let place = if at.target().is_some() { "target" } else { "cost" };
+            let message =
+                format!("`{metric}` is an average over all rounds: it has no value at a {place}");
+            return self.fault(key, message);
+        }
+        match at {
+            ComparedAt::Cost(at) => self.at_cost(key, at, is_meant),
+            ComparedAt::Target { until } => {
+                if let Some((place, message)) = fault_of_target(self.manifest, until) {
+                    let space = if message.starts_with(':') { "" } else { " " };
+                    let message = format!("`{place}`{space}{message}");
+                    self.fault(&format!("{key}.until.{place}"), message);
+                }
+            }
+        }
+    }
+
+    /// Notes why runs cannot be compared at a cost. The budget is not checked where rounds differ in their costs, as
+    /// under a coin: their runs show it.
+    fn at_cost(&mut self, key: &str, at: AtCost, is_meant: impl Fn(&Cell) -> bool) {
         let AtCost { unit, most } = at;
         let name = unit.name();
         if !(most.is_finite() && most > 0.0) {
@@ -108,12 +129,6 @@ impl Checker<'_> {
             return self.fault(key, message);
         }
         if let Some(message) = unrecorded(self.manifest, unit) {
-            return self.fault(key, message);
-        }
-        if metric.average().is_some() {
-            let metric = metric.name();
-            let message =
-                format!("`{metric}` is an average over all rounds: it has no value at a cost");
             return self.fault(key, message);
         }
         let prices = self.manifest.prices.unwrap_or_default();
@@ -131,4 +146,24 @@ impl Checker<'_> {
         );
         self.fault(key, message);
     }
+}
+
+/// What is wrong with a target: its metric is not measured at the recorded rounds, or no value comes to it. The message
+/// follows the name of the key of the target that it is about, which comes first.
+pub fn fault_of_target(manifest: &Manifest, until: Until) -> Option<(&'static str, String)> {
+    let Until { metric, target } = until;
+    let name = metric.name();
+    if metric.is_cost() || metric.average().is_some() || metric == Quantity::SqErrorLimit {
+        let message = format!("= \"{name}\" is not measured at the rounds of every run");
+        return Some(("metric", message));
+    }
+    if let Some(why) = unrecorded(manifest, metric) {
+        return Some(("metric", format!(": {why}")));
+    }
+    if !(target.is_finite() && target > 0.0) {
+        return Some(("target", format!("must be a finite number above 0, not {target}")));
+    }
+    let shortfall = metric.info().shortfall.filter(|shortfall| target > shortfall.largest)?;
+    let message = format!(": `{name}` is at most {}, and never {target}", shortfall.largest);
+    Some(("target", message))
 }

@@ -46,10 +46,12 @@ impl Plan {
         let figure_tree = std::mem::take(&mut manifest.figure);
         let claim_tree = std::mem::take(&mut manifest.claim);
         let compared_by = manifest.record.default_quantity();
+        let tuned_at = manifest.tune.as_ref().and_then(|tune| tune.at);
+        let tuned_by = manifest.quantity_compared_at(tuned_at);
         if let Some(tune) = &mut manifest.tune
             && !is_written(&root, "tune.metric")
         {
-            tune.metric = compared_by;
+            tune.metric = tuned_by;
         }
         let reject_table =
             |error: TreeError| reject(vec![Diagnostic::new(None, "", error.to_string())]);

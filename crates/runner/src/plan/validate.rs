@@ -1,7 +1,7 @@
 //! What is wrong with the settings of a manifest, apart from its figures and claims.
 
 use super::budget::rounds_of_budget;
-use super::costs::{needs_optimum, unrecorded};
+use super::costs::{fault_of_target, needs_optimum};
 use super::places::{Checker, diagnostic_of, diagnostic_under};
 use super::settings::{SpecParts, short};
 use crate::manifest::axis::Choice;
@@ -9,9 +9,9 @@ use crate::manifest::document::{Value, below};
 use crate::manifest::kinds::AlgorithmEntry;
 use crate::manifest::{
     Budget, Diagnostic, InstanceMode, Manifest, Node, Oracle, Place, Prices, Record, Source,
-    Spacing, Start, Until,
+    Spacing, Start,
 };
-use crate::quantity::{MeasuredOn, Quantity, Shortfall};
+use crate::quantity::{MeasuredOn, Quantity};
 use exactfed_core::algorithm::Participation;
 use exactfed_core::problem::{Fault, RecordsOf};
 use exactfed_core::rng::MAX_REPLICATES;
@@ -389,27 +389,14 @@ fn check_budget(point: &CheckedPoint<'_>) -> Option<Fault> {
 /// What is wrong with the target at which runs end: its metric is not measured at the recorded rounds of these runs, no
 /// value comes to it, or the manifest asks for averages over the rounds of the whole budget.
 fn check_until(manifest: &Manifest, point: &CheckedPoint<'_>) -> Option<Fault> {
-    let Until { metric, target } = point.budget.until?;
-    let name = metric.name();
-    let fault_of_metric = |message: String| Some(Fault::new("until.metric", message));
-    if metric.is_cost() || metric.average().is_some() || metric == Quantity::SqErrorLimit {
-        return fault_of_metric(format!("= \"{name}\" is not measured at the rounds of every run"));
-    }
-    if let Some(why) = unrecorded(manifest, metric) {
-        return fault_of_metric(format!(": {why}"));
+    let until = point.budget.until?;
+    if let Some((key, message)) = fault_of_target(manifest, until) {
+        return Some(Fault::new(format!("until.{key}"), message));
     }
     let algorithm = &point.algorithm.spec;
-    if metric.metric().is_some_and(|metric| !metric.is_of(algorithm)) {
-        return fault_of_metric(format!(": {} has no `{name}`", algorithm.label()));
-    }
-    if !(target.is_finite() && target > 0.0) {
-        let message = format!("must be a finite number above 0, not {target}");
-        return Some(Fault::new("until.target", message));
-    }
-    if let Some(Shortfall { largest, .. }) = metric.info().shortfall.filter(|s| target > s.largest)
-    {
-        let message = format!(": `{name}` is at most {largest}, and never {target}");
-        return Some(Fault::new("until.target", message));
+    if until.metric.metric().is_some_and(|metric| !metric.is_of(algorithm)) {
+        let message = format!(": {} has no `{}`", algorithm.label(), until.metric.name());
+        return Some(Fault::new("until.metric", message));
     }
     let is_averaged = !manifest.record.averages.is_empty();
     let message = "excludes `averages` in [record], which are over the rounds of the whole budget";

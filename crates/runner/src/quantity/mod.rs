@@ -13,7 +13,7 @@ mod over_clients;
 mod table;
 
 pub use average::TimeAverage;
-pub use cost::{AtCost, Prices};
+pub use cost::{AtCost, ComparedAt, Prices, Until};
 use exactfed_core::algorithm::Spec;
 use exactfed_core::federated::Cost;
 use exactfed_core::problem::RecordsOf;

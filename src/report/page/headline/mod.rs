@@ -10,7 +10,7 @@
 mod one_setting;
 mod several_settings;
 mod without_lead;
-mod words;
+pub mod words;
 
 use super::tuning::at_the_edge;
 use crate::evidence::{CellResult, Experiment, Standings};
@@ -48,7 +48,7 @@ pub fn of_ranking(experiment: &Experiment<'_>) -> Headline {
         }
         rows => several_settings::headline(rows, standings),
     };
-    let meaning = meaning_of_loss(standings.by, &experiment.cells);
+    let meaning = meaning_of_loss(standings, &experiment.cells);
     let Some(tuning) = &experiment.tuning else {
         return Headline {
             text: with_capital(&found.text, standings),
@@ -72,8 +72,12 @@ fn all_runs_diverged(cells: &[CellResult<'_>]) -> bool {
 /// The sentence that defines the loss by which algorithms are ranked, for a metric of which more is better: "The error
 /// rate is 1 − accuracy." Of a cost it says until which target it is counted. Empty for other metrics, which are ranked
 /// by their own values.
-fn meaning_of_loss(by: Quantity, cells: &[CellResult<'_>]) -> String {
-    let targets = cells.iter().filter(|_| by.is_cost()).filter_map(|cell| cell.cell.identity.until);
+fn meaning_of_loss(standings: &Standings, cells: &[CellResult<'_>]) -> String {
+    let by = standings.by;
+    // Where algorithms are compared at a target, the headline says so.
+    let ends_at_target = by.is_cost() && standings.at.is_none();
+    let targets =
+        cells.iter().filter(|_| ends_at_target).filter_map(|cell| cell.cell.identity.until);
     let texts: BTreeSet<String> = targets.map(|until| until.words()).collect();
     if let [text] = Vec::from_iter(texts).as_slice() {
         return format!(" Costs are counted until the first recorded round at which {text}.");
@@ -196,6 +200,20 @@ mod tests {
         ] {
             assert_eq!(headline(rows), expected);
         }
+    }
+
+    /// Errors that are zero to rounding are neither different nor alike, also next to settings that are.
+    #[test]
+    fn errors_of_zero_are_said_to_be_zero_at_each_setting() {
+        let zero = || {
+            let nan = f64::NAN;
+            Standing { is_zero: true, ..setting([nan, nan, nan], Separation::BothZero) }
+        };
+        let alike = setting([0.98, 1.01, 1.04], Separation::Unclear);
+        let all = "The error of both A and B is zero to rounding in all 2 settings";
+        assert_eq!(headline(vec![zero(), zero()]), all);
+        let some = "The error of both A and B is zero to rounding in 1 of 2 settings; in the other A and B show no practical difference";
+        assert_eq!(headline(vec![alike, zero()]), some);
     }
 
     /// That no algorithm leads is said only where it is decided in each setting.

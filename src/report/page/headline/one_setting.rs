@@ -1,7 +1,9 @@
 //! The headline of an experiment whose algorithms are compared at a single setting.
 
 use super::Headline;
-use super::words::{at_cost, is_close, listed, lowest, margin_text, paired, zero};
+use super::words::{
+    at_cost, is_close, listed, lowest, margin_text, paired, without_ratio, zero_of,
+};
 use crate::evidence::{Rival, Separation, Standing, Standings};
 use crate::report::number_text::ratio_text;
 use exactfed_core::words::readable;
@@ -71,28 +73,21 @@ fn ratios_to_best(row: &Standing, rivals: &[(&str, &Rival)], loss_name: &str) ->
 }
 
 /// The headline of a grid point at which algorithms are ranked, and the smallest mean loss is zero to rounding. It
-/// names the algorithms whose error is zero: no other error is a number of times as large, so that there are no ratios.
+/// names the algorithms whose error is zero, and the line states the level below which it counts as zero: no other
+/// error is a number of times as large, so that there are no ratios.
 pub fn with_zero_error(row: &Standing, standings: &Standings) -> Headline {
-    let rivals = row.rivals();
-    let mut zeros: Vec<&str> = vec![&row.leaders[0]];
-    let mut others: Vec<&str> = Vec::new();
-    for (name, rival) in &rivals {
-        let is_zero = rival.separation == Separation::BothZero;
-        if is_zero { zeros.push(name) } else { others.push(name) }
-    }
-    let all = 1 + rivals.len();
-    let error = standings.by.loss_name();
-    let at = at_cost(standings);
-    let both = if zeros.len() == 2 { "both " } else { "" };
+    let zeros = row.zeros();
+    let names = row.rivals().into_iter().map(|(name, _)| name);
+    let others: Vec<&str> = names.filter(|name| !zeros.contains(name)).collect();
+    let all = zeros.len() + others.len();
     let rest = match others.as_slice() {
         [] if all == 1 => format!(": {}", row.no_others()),
         [] => String::new(),
         others => format!("; that of {} is not", listed(others, all)),
     };
-    let zero = zero(standings.by);
-    let names = listed(&zeros, all);
+    let zero = zero_of(&zeros, all, standings.by);
     Headline {
-        text: format!("the {error} of {both}{names} is {zero}{at}{rest}"),
-        line: format!("What is {zero} has no ratio to another; {}.", paired(row)),
+        text: format!("{zero}{}{rest}", at_cost(standings)),
+        line: format!("{}; {}.", without_ratio(standings), paired(row)),
     }
 }

@@ -2,9 +2,9 @@
 
 use super::Headline;
 use super::without_lead;
-use super::words::{lowest, paired, zero};
+use super::words::{lowest, paired, without_ratio};
 use crate::evidence::{Separation, Standing, Standings, unique, when_text};
-use crate::report::number_text::ratio_text;
+use crate::report::number_text::{ratio_text, zero, zero_below};
 use exactfed_core::words::{count, readable};
 use std::sync::Arc;
 
@@ -23,9 +23,12 @@ pub fn headline(rows: &[Standing], standings: &Standings) -> Headline {
     let compared = format!("Compared {}.", when_text(standings.at));
     let Some((row, (next, rival))) = largest.and_then(|row| Some((row, row.next()?))) else {
         let comparisons = count(standings.compared, "comparison");
+        let has_zeros = rows.iter().any(|row| row.zeros().len() > 1);
+        let zeros =
+            if has_zeros { format!(" {}.", without_ratio(standings)) } else { String::new() };
         return Headline {
             text: without_lead::headline(rows, standings),
-            line: format!("{compared} {comparisons}."),
+            line: format!("{compared} {comparisons}.{zeros}"),
         };
     };
     let leader = &row.leaders[0];
@@ -48,7 +51,7 @@ pub fn headline(rows: &[Standing], standings: &Standings) -> Headline {
     };
     let pairs = paired(row);
     let found = if row.is_zero {
-        format!("it is {} over {pairs}", zero(standings.by))
+        format!("it is {} over {pairs}", zero_below(standings.by))
     } else {
         let ratio = ratio_text(&rival.ratio);
         format!("the ratio of {}s is {ratio} over {pairs}", row.mean())

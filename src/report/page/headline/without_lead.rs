@@ -1,8 +1,9 @@
 //! The headline of several settings in none of which one algorithm leads by the margin. They are counted by how the
 //! comparison at each setting ended, since what the runs do not decide is not a difference without importance.
 
-use super::words::{is_close, listed, lowest, margin_text};
+use super::words::{is_close, listed, lowest, margin_text, zero_of};
 use crate::evidence::{Rival, Standing, Standings};
+use crate::report::number_text::zero;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
@@ -10,6 +11,8 @@ use std::sync::Arc;
 /// order of the variants.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum SettingOutcome {
+    /// The errors of several algorithms are zero to rounding, so that they have no ratio.
+    BothZero,
     /// One algorithm is lowest, but the runs do not decide whether by the margin.
     LeadsByLittle,
     /// Only one algorithm has a mean; the text says why the others have none.
@@ -40,6 +43,7 @@ impl SettingOutcome {
         let is_close = |(_, rival): &(&str, &Rival)| is_close(rival, margin);
         match row.leaders.as_slice() {
             [] => Self::NotRanked(row.nothing_ranked()),
+            _ if row.zeros().len() > 1 => Self::BothZero,
             _ if rivals.is_empty() => Self::OneLeft(row.no_others()),
             _ if rivals.iter().all(is_close) => Self::Alike,
             _ if rivals.iter().any(is_close) => Self::NoneAhead,
@@ -49,13 +53,14 @@ impl SettingOutcome {
     }
 
     /// The algorithms that the outcome is about at the setting of this row: every ranked algorithm where all are alike,
-    /// otherwise the lowest and those that are not separated from it.
+    /// those whose errors are zero to rounding, otherwise the lowest and those that are not separated from it.
     fn algorithms(self, row: &Standing) -> Vec<&str> {
         let best = row.leaders.first().map(|leader| &**leader);
         match self {
             Self::Alike => {
                 best.into_iter().chain(row.rivals().into_iter().map(|(name, _)| name)).collect()
             }
+            Self::BothZero => row.zeros(),
             _ => row.leaders.iter().map(|leader| &**leader).collect(),
         }
     }
@@ -74,6 +79,12 @@ impl SettingOutcome {
         let margin = margin_text(standings);
         let one = names.clone().unwrap_or_else(|| "one algorithm".to_owned());
         let subject = match self {
+            Self::BothZero => match names {
+                Some(_) => zero_of(&own, all, standings.by),
+                None => {
+                    format!("the smallest {}s are {}", standings.by.loss_name(), zero(standings.by))
+                }
+            },
             Self::LeadsByLittle | Self::OneLeft(_) => format!("{one} is {lowest}"),
             Self::Undecided => match names {
                 Some(names) if own.len() == all => format!("{names} are not separated"),
@@ -133,8 +144,12 @@ pub fn headline(rows: &[Standing], standings: &Standings) -> String {
     clauses.join("; ")
 }
 
-/// The headline where the same algorithms, two at least, are among the lowest in every setting; `None` elsewhere.
+/// The headline where the same algorithms, two at least, are among the lowest in every setting; `None` elsewhere, and
+/// where errors are zero to rounding, which are neither different nor alike.
 fn same_leaders(rows: &[Standing], standings: &Standings) -> Option<String> {
+    if rows.iter().any(|row| row.zeros().len() > 1) {
+        return None;
+    }
     let everywhere = |leader: &&Arc<str>| rows.iter().all(|row| row.leaders.contains(leader));
     let common = rows[0].leaders.iter().filter(everywhere);
     let common: Vec<&str> = common.map(|name| &**name).collect();
@@ -179,7 +194,7 @@ fn in_all_settings(outcome: SettingOutcome, rows: &[&Standing], standings: &Stan
             let OutcomeClause { subject, .. } = outcome.clause(rows, standings);
             format!("{subject} in any of {all} settings")
         }
-        SettingOutcome::LeadsByLittle | SettingOutcome::OneLeft(_) => {
+        SettingOutcome::BothZero | SettingOutcome::LeadsByLittle | SettingOutcome::OneLeft(_) => {
             let OutcomeClause { subject, remark } = outcome.clause(rows, standings);
             format!("{subject} in all {all} settings{remark}")
         }

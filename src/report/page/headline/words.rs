@@ -1,6 +1,7 @@
 //! Parts of the sentences of headlines.
 
 use crate::evidence::{Rival, Separation, Standing, Standings, when_text};
+use crate::report::number_text::{zero, zero_below};
 use exactfed_core::words::{count, enumerated, readable};
 use exactfed_runner::manifest::Quantity;
 
@@ -10,19 +11,24 @@ pub fn lowest(by: Quantity) -> String {
     if by.more_is_better() { format!("lowest in {}", by.loss_name()) } else { "lowest".to_owned() }
 }
 
-/// How a mean loss is called that counts as 0. An error rate can be 0 exactly, since it counts records; other errors
-/// are 0 to rounding.
-pub fn zero(by: Quantity) -> &'static str {
-    if by.more_is_better() { "zero" } else { "zero to rounding" }
+/// The clause that errors which count as 0 are not compared, with the level below which they do.
+pub fn without_ratio(standings: &Standings) -> String {
+    format!("What is {} has no ratio to another", zero_below(standings.by))
+}
+
+/// What is said of mean losses that count as 0: "the error of both A and B is zero to rounding".
+pub fn zero_of(names: &[&str], all: usize, by: Quantity) -> String {
+    let both = if names.len() == 2 { "both " } else { "" };
+    format!("the {} of {both}{} is {}", by.loss_name(), listed(names, all), zero(by))
 }
 
 /// Whether the runs decide that an algorithm's mean is less than 1 + `margin` times the best one, so that the
 /// difference is of no practical importance: the 95 % interval of the ratio ends below that, or the means are equal but
-/// for rounding, or both zero to rounding. Where nothing is random, the interval is the ratio itself. A ratio without
-/// an interval, as of single runs of something random, is not close, however near 1.
+/// for rounding. Means that are both zero to rounding have no ratio, and are not close. Where nothing is random, the
+/// interval is the ratio itself. A ratio without an interval, as of single runs of something random, is not close,
+/// however near 1.
 pub fn is_close(rival: &Rival, margin: f64) -> bool {
-    let is_equal = matches!(rival.separation, Separation::Equal | Separation::BothZero);
-    rival.ratio.high < 1.0 + margin || is_equal
+    rival.ratio.high < 1.0 + margin || rival.separation == Separation::Equal
 }
 
 /// How many runs or instances are compared in pairs: "5 paired runs".

@@ -10,8 +10,8 @@
 
 pub use cli::main_with;
 pub use exactfed_core::{
-    algorithm, client_sampling, compression, definition, federated, kernel, linalg, moments,
-    problem, registry, rng, round_program, theory, words,
+    algorithm, client_sampling, compression, custom_metric, definition, federated, kernel, linalg,
+    moments, problem, registry, rng, round_program, theory, words,
 };
 pub use exactfed_evidence::{self as evidence, stats};
 pub use exactfed_runner::{data, files, manifest, plan, registered, runner, trace};

@@ -21,6 +21,7 @@ from ._errors import (
     ManifestError,
 )
 from ._exact import Bound, Exact, exact
+from ._metric import Metric, MetricError, metric
 from ._native import (
     Clients,
     Compressor,
@@ -58,6 +59,8 @@ __all__ = [
     "ExactfedError",
     "ExactfedWarning",
     "ManifestError",
+    "Metric",
+    "MetricError",
     "Plan",
     "Problem",
     "ProblemError",
@@ -72,6 +75,7 @@ __all__ = [
     "identity",
     "load",
     "main",
+    "metric",
     "natural",
     "natural_dithering",
     "plan",

@@ -1,4 +1,4 @@
-"""What algorithms and problems in Python have in common: a decorator makes them known to manifests.
+"""What algorithms, problems and metrics in Python have in common: a decorator makes them known to manifests.
 
 The parameters of a function or a class become keys of its table, and a hash of its source enters
 the ids of cells.
@@ -54,10 +54,12 @@ class Defined:
         What it was made of.
     """
 
-    #: "algorithm" or "problem": the name of the decorator, and of the tables of manifests.
+    #: "algorithm", "problem" or "metric": the name of the decorator.
     _family: ClassVar[str]
     #: What is raised if manifests cannot name it.
     _error: ClassVar[type[ExactfedError]]
+    #: The arguments of the decorator by which manifests get another name for it.
+    _naming: ClassVar[str] = '"…", kind="…"'
     #: Parameters that are no keys of their own, with the key of manifests that each stands for.
     _common: ClassVar[dict[str, str | None]]
     #: All of this process, by kind.
@@ -83,7 +85,7 @@ class Defined:
                 raise self._error(
                     f"this process has defined {self.kind} already, with other code "
                     f"({other._where}): give one of the two another name in manifests, "
-                    f'@exactfed.{self._family}("…", kind="…")'
+                    f"@exactfed.{self._family}({self._naming})"
                 )
             # The same file, imported and named by a manifest: a reload replaces both.
             self._place = other._place
@@ -275,17 +277,17 @@ def _add(name: str, value: Any, module: str, used: dict[str, str]) -> None:
 
 
 def families() -> list[type[Defined]]:
-    """What there may be several of by kind: algorithms, and problems."""
+    """What there may be several of by kind: algorithms, problems and metrics."""
     return Defined.__subclasses__()
 
 
 def all_defined() -> list[Defined]:
-    """All algorithms and problems of this process."""
+    """All algorithms, problems and metrics of this process."""
     return [one for family in families() for one in family._all.values()]
 
 
 def register_again() -> None:
-    """Make all algorithms and problems known as they are now."""
+    """Make all algorithms, problems and metrics known as they are now."""
     for one in all_defined():
         one._register()
 
@@ -314,8 +316,8 @@ def load_code(code: os.PathLike[str]) -> None:
     own = any(one.function.__module__ == module for one in all_defined())
     if not own and all(set(family._all) == kinds for family, kinds in known.items()):
         raise CodeError(
-            f"{name} defines no algorithm and no problem: neither @exactfed.algorithm nor "
-            "@exactfed.problem is in it"
+            f"{name} defines no algorithm, problem or metric: neither @exactfed.algorithm nor "
+            "@exactfed.problem nor @exactfed.metric is in it"
         )
 
 

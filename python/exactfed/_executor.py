@@ -36,6 +36,7 @@ from . import _native, _threads
 from ._algorithm import Algorithm
 from ._definition import Defined
 from ._errors import ExactfedError
+from ._metric import Metric
 from ._native import NativePlan, __version__
 from ._problem import Problem
 
@@ -126,6 +127,7 @@ class _Job:
             Algorithm._all[kind] for kind in native.algorithms if kind in Algorithm._all
         ]
         own += [Problem._all[problem]] if problem in Problem._all else []
+        own += [Metric._all[name] for name in native.own_metrics if name in Metric._all]
         if code := _packed(own):
             self._files[_CODE] = self._keep(code)
 
@@ -408,7 +410,7 @@ def _placed(files: dict[str, str], contents: dict[str, bytes], root: Path) -> li
 
 
 def _packed(own: list[Defined]) -> bytes | None:
-    """These algorithms and problems: modules that define them, and others by value."""
+    """What is defined in Python: the modules that define it, and what has none by value."""
     modules, by_value = set[str](), list[Defined]()
     try:
         cloudpickle: Any = importlib.import_module("cloudpickle")

@@ -83,9 +83,9 @@ pub fn code_of_all(plans: &[Plan], named: &[PathBuf]) -> std::io::Result<BTreeSe
     code.chain(named.iter().cloned()).map(absolute).collect()
 }
 
-/// Refuses to run these cells of a plan if one is of an algorithm in Python whose code is not loaded: such a cell has a
-/// plan, since results keep the description of its algorithm. The failure names the algorithm at its place in the
-/// manifest.
+/// Refuses to run these cells of a plan if one is of an algorithm in Python whose code is not loaded, or records such a
+/// metric: such a cell has a plan, since results keep the descriptions of algorithms and metrics. The failure names
+/// the algorithm or the metric at its place in the manifest.
 pub fn require_code(plan: &Plan, cells: &[&Cell]) -> Result<(), Failure> {
     // By the entry of the algorithm, of which there may be many cells.
     let mut found: BTreeMap<String, String> = BTreeMap::new();
@@ -96,6 +96,13 @@ pub fn require_code(plan: &Plan, cells: &[&Cell]) -> Result<(), Failure> {
             );
             found.insert(cell.entry.to_string(), message);
         }
+    }
+    for metric in plan.manifest.record.own.iter().filter(|own| own.code.is_none()) {
+        let name = &metric.known.definition.kind;
+        let message = format!(
+            "`{name}`: the code of this metric is not at hand, or has changed since the experiment was stored: run its manifest where the metric is defined, or name its file with --python (results run no code)"
+        );
+        found.insert("record.metrics".to_owned(), message);
     }
     if found.is_empty() { Ok(()) } else { Err(Failure::of_plan(plan, found.into_iter())) }
 }
@@ -165,8 +172,11 @@ pub fn load_for_cells(
         known.filter(|known| kinds.contains(known.definition.kind.as_str())).cloned().collect()
     };
     // The store has refused experiments in which a source does not have its hash.
-    let sources: BTreeSet<String> =
+    let mut sources: BTreeSet<String> =
         plans.iter().flat_map(lacking).map(|known| known.definition.source).collect();
+    let recorded = plans.iter().flat_map(|(plan, _)| &plan.manifest.record.own);
+    let without_code = recorded.filter(|metric| metric.code.is_none());
+    sources.extend(without_code.map(|metric| metric.known.definition.source.clone()));
     if sources.is_empty() {
         // All code is at hand, as after an earlier call in this process.
         return Ok(Vec::new());

@@ -82,11 +82,12 @@ impl StoredExperiment {
         with_checksum(self)
     }
 
-    /// Checks that the code of each custom algorithm and problem, which pages show, has the hash that is in the ids of
-    /// its cells. One whose code is not stored passes.
+    /// Checks that the code of each custom algorithm, problem and metric, which pages show, has the hash that is in the
+    /// ids of its cells. One whose code is not stored passes.
     fn check_sources(&self) -> Result<(), StoredExperimentError> {
         let algorithms = self.source.algorithms.iter().map(|known| &known.definition);
-        for definition in algorithms.chain(&self.source.problem) {
+        let metrics = self.source.metrics.iter().map(|known| &known.definition);
+        for definition in algorithms.chain(&self.source.problem).chain(metrics) {
             let Definition { kind, source, source_hash, .. } = definition;
             if !source.is_empty() && *source_hash != sha256(source.as_bytes()) {
                 return Err(StoredExperimentError::OtherSource { kind: kind.clone() });

@@ -173,10 +173,15 @@ fn all_columns(experiment: &str, cells: &[Done<'_>]) -> Vec<Column> {
 /// time averages, which only the last row of a run has.
 fn measured_columns(cells: &[Done<'_>]) -> Vec<Column> {
     let mut columns = vec![number_column("sq_error", cells, |trace| Some(&trace.sq_error))];
-    for metric in Metric::ALL {
+    // A pack has no columns of metrics of other programs that its cells do not record.
+    let is_recorded = |metric: &Metric| {
+        !metric.is_own()
+            || cells.iter().any(|done| done.cell.identity.record.metrics.contains(metric))
+    };
+    for metric in Metric::known().filter(is_recorded) {
         columns.push(number_column(metric.column(), cells, |trace| match metric {
             Metric::SqErrorLimit => Some(&trace.sq_error_limit),
-            _ => trace.further.iter().find(|(m, _)| m == metric).map(|(_, values)| values),
+            _ => trace.further.iter().find(|(m, _)| *m == metric).map(|(_, values)| values),
         }));
     }
     let iterates_are_recorded = cells.iter().any(|done| done.cell.identity.record.iterates);
@@ -332,11 +337,11 @@ impl TraceRows {
             }
         }
         let mut further = Vec::new();
-        for metric in Metric::ALL {
+        for metric in Metric::known() {
             let values = numbers_in(&frame, metric.column())?;
             // The limit has a column of its own, whether or not it is among the metrics.
-            if *metric != Metric::SqErrorLimit && !values.is_empty() {
-                further.push((*metric, values));
+            if metric != Metric::SqErrorLimit && !values.is_empty() {
+                further.push((metric, values));
             }
         }
         let mut averages = Vec::new();

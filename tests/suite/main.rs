@@ -61,6 +61,7 @@ mod race;
 mod ratios;
 mod readers;
 mod reference;
+mod reference_point;
 mod run_live;
 #[path = "../support/runner.rs"]
 mod runner;

@@ -21,6 +21,7 @@
 pub mod algorithm;
 pub mod client_sampling;
 pub mod compression;
+pub mod custom_metric;
 pub mod definition;
 pub mod federated;
 pub mod flattened;

@@ -1,7 +1,8 @@
-//! What programs outside of this crate add to manifests: custom algorithms and custom problems.
+//! What programs outside of this crate add to manifests: custom algorithms, problems and metrics.
 
 use crate::algorithm::custom::{CustomAlgorithm, CustomDefinition, StartCustom};
 use crate::algorithm::{self, Boxed};
+use crate::custom_metric::{CustomMetric, CustomMetricDefinition, MeasureCustom};
 use crate::definition::{Definition, DefinitionError};
 use crate::problem;
 pub use crate::problem::custom::ProblemKind;
@@ -9,13 +10,15 @@ use crate::problem::custom::{BuildInstance, CustomProblem};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// Custom algorithms and problems, which manifests may name in addition to the built-in ones.
+/// Custom algorithms, problems and metrics, which manifests may name in addition to the built-in ones.
 #[derive(Clone, Debug, Default)]
 pub struct Registry {
     /// The custom algorithms, by kind.
     pub algorithms: BTreeMap<String, Arc<CustomAlgorithm>>,
     /// The custom problems, by kind.
     pub problems: BTreeMap<String, Arc<CustomProblem>>,
+    /// The custom metrics, by name.
+    pub metrics: BTreeMap<String, Arc<CustomMetric>>,
 }
 
 impl Registry {
@@ -57,6 +60,36 @@ impl Registry {
         });
         self.problems.insert(name, Arc::new(CustomProblem { definition, kind, build }));
         Ok(())
+    }
+
+    /// Adds a custom metric: what is known of it, and its code. It replaces one that was registered under the same
+    /// name; the names `taken` are refused.
+    ///
+    /// # Errors
+    /// What is wrong with the definition.
+    pub fn add_metric(
+        &mut self,
+        known: CustomMetricDefinition,
+        code: impl MeasureCustom + 'static,
+        taken: &[&str],
+    ) -> Result<(), DefinitionError> {
+        known.definition.check(taken)?;
+        let name = known.definition.kind.clone();
+        let code = Some(Arc::new(code) as Arc<dyn MeasureCustom>);
+        self.metrics.insert(name, Arc::new(CustomMetric { known, code }));
+        Ok(())
+    }
+
+    /// Adds the custom metrics of stored results, of which only the definitions are known, as [`Self::define`] does for
+    /// algorithms.
+    pub fn define_metrics(&mut self, definitions: &[CustomMetricDefinition]) {
+        for known in definitions {
+            let name = &known.definition.kind;
+            if self.metrics.get(name).is_none_or(|other| other.known != *known) {
+                let metric = CustomMetric { known: known.clone(), code: None };
+                self.metrics.insert(name.clone(), Arc::new(metric));
+            }
+        }
     }
 
     /// Adds the custom algorithms of stored results, of which only the definitions are known, so that they cannot be

@@ -4,6 +4,9 @@
 //! A plan does not look here: whoever makes a [`Source`](crate::manifest::Source) puts in what is
 //! registered at that time.
 
+use crate::quantity::{MOST_OWN, Quantity, assign};
+use exactfed_core::custom_metric::{CustomMetricDefinition, MeasureCustom};
+use exactfed_core::definition::DefinitionError;
 use exactfed_core::registry::Registry;
 use std::path::Path;
 use std::sync::{OnceLock, PoisonError, RwLock};
@@ -43,6 +46,40 @@ pub fn registered() -> Registry {
 pub fn register<T>(change: impl FnOnce(&mut Registry) -> T) -> T {
     let mut registered = REGISTERED.write().unwrap_or_else(PoisonError::into_inner);
     change(registered.get_or_insert_default())
+}
+
+/// Why a metric cannot be registered.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum MetricError {
+    /// No manifest could name it.
+    #[error(transparent)]
+    Definition(#[from] DefinitionError),
+    /// All places are taken.
+    #[error("{name}: a process can know {} metrics in addition to the built-in ones", MOST_OWN)]
+    TooMany {
+        /// Its name in manifests.
+        name: String,
+    },
+}
+
+/// Registers a metric: what is known of it, and its code. It replaces one of the same name.
+///
+/// # Errors
+/// What is wrong with the definition, such as the name of a built-in quantity; or that there are too many metrics.
+pub fn register_metric(
+    known: CustomMetricDefinition,
+    code: impl MeasureCustom + 'static,
+) -> Result<(), MetricError> {
+    let name = known.definition.kind.clone();
+    let shown = known.definition.name.clone();
+    let built_in = Quantity::ALL.iter().filter(|q| q.metric().is_none_or(|m| !m.is_own()));
+    let taken: Vec<&str> = built_in.flat_map(|q| [q.name(), q.column()]).collect();
+    known.definition.check(&taken)?;
+    if !assign(&name, &shown) {
+        return Err(MetricError::TooMany { name });
+    }
+    register(|registry| registry.add_metric(known, code, &taken))?;
+    Ok(())
 }
 
 /// Says what loads Python code, which the Python package does when it is imported. Later calls change nothing.

@@ -324,7 +324,7 @@ fn quantity(options: &Kwargs, usual: Quantity) -> Result<Quantity, Error> {
     options.assert_all_used()?;
     let Some(name) = named else { return Ok(usual) };
     Quantity::named(&name).ok_or_else(|| {
-        let all: Vec<&str> = Quantity::ALL.iter().map(|q| q.name()).collect();
+        let all: Vec<&str> = Quantity::known().map(|q| q.name()).collect();
         invalid(format!("\"{name}\" is no quantity (allowed: {})", all.join(", ")))
     })
 }

@@ -97,8 +97,7 @@ fn check_several(all: &[Quantity], table: &mut Checker<'_>) {
                 other.name(),
                 first.name()
             );
-            let fitting: Vec<&str> = Quantity::ALL
-                .iter()
+            let fitting: Vec<&str> = Quantity::known()
                 .filter(|one| unit.is_some() && one.axis_unit() == unit)
                 .map(|one| one.name())
                 .collect();
@@ -115,8 +114,8 @@ pub fn over_costs(figure: &FigureOf<ConvergenceKeys>) -> LineFigure<'_> {
     LineFigure {
         common: &figure.common,
         x: XAxis::Rounds(figure.x),
-        at: None,
         y: figure.y.all(),
+        at: None,
         band: figure.band,
         theory: &figure.theory,
         scale_x: figure.scale_x,

@@ -19,6 +19,7 @@ mod errors;
 mod exact;
 mod figures;
 mod left_out;
+mod metric;
 mod numbers;
 mod participants;
 // As of algorithms.
@@ -63,6 +64,7 @@ pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<arrow::NativeFrame>()?;
     module.add_function(wrap_pyfunction!(algorithm::register_algorithm, module)?)?;
     module.add_function(wrap_pyfunction!(problem::register_problem, module)?)?;
+    module.add_function(wrap_pyfunction!(metric::register_metric, module)?)?;
     exactfed::registered::set_loader(code::load_code);
     module.add_class::<clients::PythonClients>()?;
     module.add_class::<clients::PythonVariates>()?;

@@ -91,6 +91,13 @@ impl NativePlan {
         matches!(problem, Spec::Custom(_)).then(|| problem.kind())
     }
 
+    /// The names of the metrics that are defined outside of exactfed, whose code executors send to their workers.
+    #[getter]
+    fn own_metrics(&self) -> Vec<String> {
+        let metrics = self.plan.source.metrics.iter();
+        metrics.map(|known| known.definition.kind.clone()).collect()
+    }
+
     /// The same plan with the cells of all stages, as far as the results in the folder `out` decide which follow.
     fn following(&self, py: Python<'_>, out: PathBuf) -> PyResult<Self> {
         let experiment = self.plan.experiment.clone();

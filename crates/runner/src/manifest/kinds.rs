@@ -56,6 +56,9 @@ pub fn manifest(tree: Value, schema: &ManifestSchema) -> Result<Manifest, TreeEr
     let problem = tree.remove("problem");
     let algorithms = tree.remove("algorithm");
     let mut manifest: Manifest = from_tree(Value::Table(tree))?;
+    for metric in &manifest.record.metrics {
+        manifest.record.own.extend(schema.registry.metrics.get(metric.name()).cloned());
+    }
     manifest.problem = problem.map(|tree| entries::problem(tree, schema)).transpose()?;
     let mut kinds: Vec<(String, Value)> =
         algorithms.map_or(Ok(Table::new()), from_tree)?.into_iter().collect();

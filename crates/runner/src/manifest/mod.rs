@@ -27,13 +27,16 @@ pub use crate::quantity::{
 };
 pub use document::{Diagnostic, Node, Place, Rejected};
 use exactfed_core::algorithm::custom::CustomDefinition;
+use exactfed_core::custom_metric::CustomMetric;
 use exactfed_core::problem::{self, OracleForm};
 use kinds::{AlgorithmEntry, AlgorithmTables};
 pub use prediction::{Prediction, add_bounds};
 pub use published::Published;
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Serialize, Serializer};
 pub use source::Source;
+use std::collections::BTreeMap;
+use std::sync::Arc;
 
 /// An experiment.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
@@ -350,6 +353,19 @@ pub struct Record {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     #[schemars(example = serde_json::json!(["sq-error-clients", "lyapunov"]))]
     pub metrics: Vec<Metric>,
+    /// The definitions of those `metrics` that are defined outside of this program, with their code. Their versions and
+    /// sources enter the ids of cells, since they determine what is recorded.
+    #[serde(
+        skip_deserializing,
+        serialize_with = "own_metrics",
+        skip_serializing_if = "Vec::is_empty"
+    )]
+    #[schemars(skip)]
+    pub own: Vec<Arc<CustomMetric>>,
+    /// The point r from which `sq-error-reference` is the squared distance.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(example = Reference::OptimumOfClient(0))]
+    pub reference: Option<Reference>,
     /// Vectors and matrices that are averaged over the rounds after the burn-in, one value per run.
     /// Claims about biases and covariances are tested on them.
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -370,6 +386,27 @@ pub struct Record {
     pub optimum: bool,
 }
 
+/// Writes of each metric what the id of a cell has of it: its name, its version and the hash of its source.
+fn own_metrics<S: Serializer>(metrics: &[Arc<CustomMetric>], to: S) -> Result<S::Ok, S::Error> {
+    to.collect_seq(metrics.iter().map(|metric| {
+        let known = &metric.known.definition;
+        [("name", &known.kind), ("version", &known.version), ("source-hash", &known.source_hash)]
+            .into_iter()
+            .collect::<BTreeMap<_, _>>()
+    }))
+}
+
+/// A point from which distances are measured.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Reference {
+    /// This point: d numbers.
+    Point(Vec<f64>),
+    /// The optimum of the client of this number, counted from 0: the root of its own mean field, or the
+    /// minimiser of its own loss. Clients of a split by column are in the sorted order of its values.
+    OptimumOfClient(usize),
+}
+
 /// Whether a flag is true, which is its default: serde calls this to leave it out of what is hashed.
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes references")]
 fn is_true(value: &bool) -> bool {
@@ -385,6 +422,8 @@ impl Default for Record {
             spacing: Spacing::default(),
             iterates: false,
             metrics: Vec::new(),
+            own: Vec::new(),
+            reference: None,
             averages: Vec::new(),
             // The default is `BURN_IN`.
             burn_in: None,
@@ -409,6 +448,12 @@ impl Record {
         let loss = metrics.find(|metric| matches!(metric.measured().0, MeasuredOn::Loss(_)));
         let any = self.metrics.iter().find(|metric| metric.measured().0 != MeasuredOn::Variates);
         loss.or(any).map(|metric| metric.quantity()).unwrap_or_default()
+    }
+
+    /// The metric that is defined outside of this program, if this is one of those that are recorded.
+    pub fn own_metric(&self, metric: Metric) -> Option<&CustomMetric> {
+        let own = self.own.iter().find(|own| own.known.definition.kind == metric.name());
+        own.map(|own| &**own)
     }
 
     /// The number of rounds of a run of this many rounds before its averages begin.

@@ -3,6 +3,7 @@
 
 use super::Source;
 use super::axis::may_vary;
+use crate::quantity::assign;
 use exactfed_core::algorithm::AlgorithmKeys;
 use exactfed_core::definition::{Definition, KeyType};
 use exactfed_core::registry::Registry;
@@ -24,7 +25,19 @@ impl ManifestSchema {
         let mut root = of_types.clone();
         let mut registry = source.registry.clone();
         registry.define(&source.algorithms);
+        registry.define_metrics(&source.metrics);
         let defs = &mut root["$defs"];
+        for (name, metric) in &registry.metrics {
+            let shown = &metric.known.definition.name;
+            // Where all places are taken the name stays unknown, which is an error where it is listed.
+            if assign(name, shown) {
+                let choice = json!({ "const": name, "type": "string", "description": shown });
+                for list in ["Metric", "Quantity"] {
+                    let names = defs[list]["oneOf"].as_array_mut();
+                    names.into_iter().for_each(|all| all.push(choice.clone()));
+                }
+            }
+        }
         for (kind, algorithm) in &registry.algorithms {
             let mut common = schemars::schema_for!(AlgorithmKeys).to_value();
             tidy(&mut common);

@@ -2,6 +2,7 @@
 
 use crate::data::TableReader;
 use exactfed_core::algorithm::custom::CustomDefinition;
+use exactfed_core::custom_metric::CustomMetricDefinition;
 use exactfed_core::definition::Definition;
 use exactfed_core::problem::arrays::FileSize;
 use exactfed_core::registry::Registry;
@@ -49,6 +50,9 @@ pub struct Source {
     /// The definition of the problem if it is defined outside of this program, as it was when the cells were planned.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub problem: Option<Definition>,
+    /// The metrics of the manifest that are defined outside of this program, as they were when the cells were planned.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub metrics: Vec<CustomMetricDefinition>,
     /// What manifests may name beside the built-in algorithms and problems.
     #[serde(skip)]
     pub registry: Registry,

@@ -88,6 +88,7 @@ impl Plan {
                 sizes: hashes.sizes,
                 algorithms: manifest.definitions.clone(),
                 problem: manifest.problem().definition().cloned(),
+                metrics: manifest.record.own.iter().map(|own| own.known.clone()).collect(),
                 ..source
             },
             manifest,

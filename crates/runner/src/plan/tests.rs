@@ -3,6 +3,7 @@
 use super::{CellId, Plan, Setting, UNREAD};
 use crate::manifest::{Metric, Record, Rejected, Source, Spacing};
 use crate::quantity::Quantity;
+use exactfed_core::custom_metric::{CustomMetricDefinition, MeasureCustom};
 use exactfed_core::definition::{Definition, KeyType};
 use exactfed_core::registry::Registry;
 use std::sync::Arc;
@@ -349,6 +350,46 @@ fn keys_of_compressors_are_checked_and_have_one_form() {
     assert!(found.contains("rand-k:K[:indices]"), "the message says what is allowed: {found}");
     let found = read_both("\"natural\"", "\"top-k:3\"").err().unwrap().to_string();
     assert!(found.contains("top-k:3 is biased, and the compressor must be unbiased"), "{found}");
+}
+
+/// The code of a test's metric: the largest entry of θ.
+struct LargestEntry;
+
+impl MeasureCustom for LargestEntry {
+    fn value(&self, theta: &[f64], _: Option<&[f64]>) -> Result<f64, String> {
+        Ok(theta.iter().fold(0.0, |most: f64, x| most.max(x.abs())))
+    }
+}
+
+/// A registered metric is listed like a built-in one, its source is part of the ids, and stored results know it without
+/// its code.
+#[test]
+fn registered_metrics_are_read_by_their_definitions() {
+    let known = |version: &str| {
+        let definition = Definition::new("largest-entry-of-test", "max |θ|", version);
+        CustomMetricDefinition { definition, reads_clients: false }
+    };
+    let read = |version: &str, metrics: &str| {
+        let mut registry = Registry::default();
+        registry.add_metric(known(version), LargestEntry, &[]).unwrap();
+        let text = TEXT.to_owned() + &format!("\n[record]\nmetrics = [{metrics}]\n");
+        let source = Source { name: "t.toml".into(), text, registry, ..Source::default() };
+        Plan::new("t".into(), source, &UNREAD).unwrap_or_else(|e| panic!("{e}"))
+    };
+    let with = read("1", "\"largest-entry-of-test\"");
+    let id = |plan: &Plan| plan.cells[0].id;
+    assert_ne!(id(&with), id(&read("2", "\"largest-entry-of-test\"")));
+    assert_eq!(id(&read("1", "")), id(&read("2", "")), "a metric that is not listed changes no id");
+    let metric = with.manifest.record.metrics[0];
+    assert_eq!(
+        (metric.name(), metric.column()),
+        ("largest-entry-of-test", "largest_entry_of_test")
+    );
+    let stored = Source { registry: Registry::default(), ..with.source.clone() };
+    let again = Plan::new("t".into(), stored, &UNREAD).unwrap_or_else(|e| panic!("{e}"));
+    assert_eq!(id(&again), id(&with));
+    assert!(with.manifest.record.own[0].code.is_some());
+    assert!(again.manifest.record.own[0].code.is_none());
 }
 
 /// Keys of whole numbers, of numbers, of a number of clients or a fraction, and of a number or a text.

@@ -8,10 +8,10 @@ use crate::manifest::axis::Choice;
 use crate::manifest::document::{Value, below};
 use crate::manifest::kinds::AlgorithmEntry;
 use crate::manifest::{
-    Budget, Diagnostic, InstanceMode, Manifest, Node, Oracle, Place, Prices, Record, Source,
-    Spacing, Start,
+    Budget, Diagnostic, InstanceMode, Manifest, Node, Oracle, Place, Prices, Record, Reference,
+    Source, Spacing, Start,
 };
-use crate::quantity::{MeasuredOn, Quantity};
+use crate::quantity::{MeasuredOn, Metric, Quantity};
 use exactfed_core::algorithm::Participation;
 use exactfed_core::problem::{Fault, RecordsOf};
 use exactfed_core::rng::MAX_REPLICATES;
@@ -102,8 +102,29 @@ impl Checker<'_> {
             let message = "`burn-in` has no effect without `averages`";
             self.require(!record.averages.is_empty(), "record.burn-in", message);
         }
+        self.reference(record);
         if !record.optimum {
             self.without_optimum(record);
+        }
+    }
+
+    /// Notes what is wrong with the reference point, as far as it is known before an instance is built, which tells d
+    /// and the number of clients.
+    fn reference(&mut self, record: &Record) {
+        let name = Metric::SqErrorReference.name();
+        let is_measured = record.metrics.contains(&Metric::SqErrorReference);
+        let Some(reference) = &record.reference else {
+            let message = format!(
+                "`{name}` needs a point: write `reference = {{ point = […] }}` or `reference = {{ optimum-of-client = 0 }}` in [record]"
+            );
+            return self.require(!is_measured, "record.metrics", message);
+        };
+        let message = format!("`reference` has no effect without metrics = [\"{name}\"]");
+        self.require(is_measured, "record.reference", message);
+        if let Reference::Point(point) = reference {
+            let message = "the numbers of `point` must be finite";
+            let are_finite = point.iter().all(|x| x.is_finite());
+            self.require(are_finite, "record.reference.point", message);
         }
     }
 

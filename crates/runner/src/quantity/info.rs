@@ -85,6 +85,10 @@ pub enum MeasuredOn {
     Variates,
     /// The optimum of the virtual environment (TD).
     VirtualOptimum,
+    /// The reference point of the manifest.
+    Reference,
+    /// What code outside of this program reads.
+    Own,
     /// The features (TD).
     Features,
     /// An objective.

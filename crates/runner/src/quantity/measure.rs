@@ -17,6 +17,8 @@ pub struct Reading<'a> {
     pub coupled: Option<&'a [f64]>,
     /// Σ_{1≤s≤t} θ_s, d numbers, and t. The sum is 0 unless `sq-error-average` is recorded.
     pub sum: (&'a [f64], u64),
+    /// The reference point r, d numbers; `None` if the manifest states none.
+    pub reference: Option<&'a [f64]>,
     /// ξ_c* = −F̄_c(θ*), N rows of d; empty unless ψ is recorded or control variates are averaged.
     pub corrections: &'a [f64],
 }

@@ -10,6 +10,7 @@ mod dummy;
 mod info;
 mod measure;
 mod over_clients;
+mod own;
 mod table;
 
 pub use average::TimeAverage;
@@ -19,6 +20,9 @@ use exactfed_core::federated::Cost;
 use exactfed_core::problem::RecordsOf;
 pub use info::{ExpectedValue, MeasuredOn, MeasuredValue, QuantityInfo, QuantityKind, Shortfall};
 pub use measure::Reading;
+pub use own::{MOST_OWN, assign};
+use serde::de::Error;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 pub use table::{Metric, Quantity};
 
 impl Metric {
@@ -39,6 +43,16 @@ impl Metric {
             QuantityKind::Measured(on, value) => (on, value),
             kind => unreachable!("{} is of the kind {kind:?}", self.name()),
         }
+    }
+
+    /// All metrics that have a name, as [`Quantity::known`].
+    pub fn known() -> impl Iterator<Item = Self> {
+        Self::ALL.iter().copied().filter(|metric| metric.quantity().has_name())
+    }
+
+    /// Whether it is defined outside of this program.
+    pub fn is_own(self) -> bool {
+        self.measured().0 == MeasuredOn::Own
     }
 
     /// Whether it is measured on each client's records in the test set, so that each record of the test set must belong
@@ -90,7 +104,7 @@ impl Default for Quantity {
 
 impl Quantity {
     /// The name in a manifest.
-    pub const fn name(self) -> &'static str {
+    pub fn name(self) -> &'static str {
         self.info().name
     }
 
@@ -144,7 +158,7 @@ impl Quantity {
     }
 
     /// Whether more of it is better, as of an accuracy.
-    pub const fn more_is_better(self) -> bool {
+    pub fn more_is_better(self) -> bool {
         self.info().shortfall.is_some()
     }
 
@@ -217,17 +231,17 @@ impl Quantity {
     }
 
     /// Which of several means is the best: the smallest or the largest.
-    pub const fn best_mean(self) -> &'static str {
+    pub fn best_mean(self) -> &'static str {
         if self.more_is_better() { "largest" } else { "smallest" }
     }
 
     /// Which of several means is the worst: the largest or the smallest.
-    pub const fn worst_mean(self) -> &'static str {
+    pub fn worst_mean(self) -> &'static str {
         if self.more_is_better() { "smallest" } else { "largest" }
     }
 
     /// Whether it is about θ*, so that it is not known where a manifest leaves θ* out.
-    pub const fn needs_optimum(self) -> bool {
+    pub fn needs_optimum(self) -> bool {
         self.info().needs_optimum
     }
 
@@ -243,9 +257,14 @@ impl Quantity {
         self.info().shortfall.map_or(f64::INFINITY, |shortfall| shortfall.least)
     }
 
+    /// All quantities that have a name: those of this program, and the metrics of others that are known by now.
+    pub fn known() -> impl Iterator<Item = Self> {
+        Self::ALL.iter().copied().filter(|quantity| quantity.has_name())
+    }
+
     /// The quantity that has this name in a manifest; `None` for any other text, such as the name of a setting.
     pub fn named(name: &str) -> Option<Self> {
-        Self::ALL.iter().copied().find(|q| q.name() == name)
+        Self::known().find(|q| q.name() == name)
     }
 
     /// The quantity that has this name in a manifest, in a frame of Python (its column) or on a page (its symbol).
@@ -253,7 +272,7 @@ impl Quantity {
     /// take for the name of a setting.
     pub fn known_as(name: &str) -> Option<Self> {
         let wanted = with_hyphens(name);
-        Self::ALL.iter().copied().find(|q| {
+        Self::known().find(|q| {
             [q.name(), q.column(), q.formula()].iter().any(|own| with_hyphens(own) == wanted)
         })
     }
@@ -274,6 +293,37 @@ impl Quantity {
     }
 }
 
+impl Serialize for Quantity {
+    /// Writes the name.
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        to.serialize_str(self.name())
+    }
+}
+
+impl<'de> Deserialize<'de> for Quantity {
+    /// Reads the name.
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        let name = String::deserialize(from)?;
+        Self::named(&name).ok_or_else(|| D::Error::custom(format!("`{name}` is no quantity")))
+    }
+}
+
+impl Serialize for Metric {
+    /// Writes the name.
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        self.quantity().serialize(to)
+    }
+}
+
+impl<'de> Deserialize<'de> for Metric {
+    /// Reads the name.
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        let quantity = Quantity::deserialize(from)?;
+        let name = quantity.name();
+        quantity.metric().ok_or_else(|| D::Error::custom(format!("`{name}` is no metric")))
+    }
+}
+
 /// A name whose words are joined by hyphens, as names in manifests are.
 fn with_hyphens(name: &str) -> String {
     name.replace(['_', ' '], "-")
@@ -286,16 +336,16 @@ mod tests {
     /// The names of the table are those that serde reads and the schema has.
     #[test]
     fn names_are_those_of_manifests() {
-        for quantity in Quantity::ALL {
+        for quantity in Quantity::known() {
             let name = serde_json::to_value(quantity).unwrap();
             assert_eq!(name, quantity.name());
             for known in [quantity.name(), quantity.column(), quantity.formula()] {
-                assert_eq!(Quantity::known_as(known), Some(*quantity), "no two are named alike");
+                assert_eq!(Quantity::known_as(known), Some(quantity), "no two are named alike");
             }
         }
-        for metric in Metric::ALL {
+        for metric in Metric::known() {
             assert_eq!(serde_json::to_value(metric).unwrap(), metric.name());
-            assert_eq!(metric.quantity().metric(), Some(*metric));
+            assert_eq!(metric.quantity().metric(), Some(metric));
             metric.measured();
         }
     }

@@ -6,10 +6,9 @@ use super::info::MeasuredOn::*;
 use super::info::QuantityInfo;
 use super::info::QuantityInfo as Info;
 use super::info::QuantityKind::{self, Average, Count, Error, Measured};
-use super::{TimeAverage, measure, over_clients};
+use super::{TimeAverage, measure, over_clients, own};
 use exactfed_core::problem::RecordsOf;
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 
 /// Makes [`Metric`] and [`Quantity`] from the rows of the table, so that a quantity has its name, its column and its
 /// function in one place. Rows after `errors` are what every run records and averages of it, rows after `costs` what
@@ -20,48 +19,62 @@ macro_rules! quantities {
         errors { $($(#[doc = $error_doc:literal])* $error:ident = $error_info:expr;)* }
         costs { $($(#[doc = $cost_doc:literal])* $cost:ident = $cost_info:expr;)* }
         metrics { $($(#[doc = $doc:literal])* $(#[cfg($only:ident)])? $metric:ident = $info:expr;)* }
+        own { $($own:ident = $place:literal;)* }
     ) => {
         /// A metric beyond those that are always recorded.
-        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
-        #[serde(rename_all = "kebab-case")]
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, JsonSchema)]
+        #[schemars(rename_all = "kebab-case")]
         pub enum Metric {
             $($(#[doc = $doc])* $(#[cfg($only)])? $metric,)*
+            $(#[doc = "A metric that is defined outside of this program."] #[schemars(skip)] $own,)*
         }
 
         /// Anything that a figure can have on an axis: what is measured, if it
         /// is recorded, and what it has cost.
-        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
-        #[serde(rename_all = "kebab-case")]
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, JsonSchema)]
+        #[schemars(rename_all = "kebab-case")]
         pub enum Quantity {
             $($(#[doc = $error_doc])* $error,)*
             $($(#[doc = $cost_doc])* $cost,)*
             $($(#[doc = $doc])* $(#[cfg($only)])? $metric,)*
+            $(#[doc = "A metric that is defined outside of this program."] #[schemars(skip)] $own,)*
         }
 
         impl Metric {
             /// All of them.
-            pub const ALL: &[Self] = &[$($(#[cfg($only)])? Self::$metric,)*];
+            pub const ALL: &[Self] =
+                &[$($(#[cfg($only)])? Self::$metric,)* $(Self::$own,)*];
 
             /// The metric as a quantity.
             pub const fn quantity(self) -> Quantity {
-                match self { $($(#[cfg($only)])? Self::$metric => Quantity::$metric,)* }
+                match self {
+                    $($(#[cfg($only)])? Self::$metric => Quantity::$metric,)*
+                    $(Self::$own => Quantity::$own,)*
+                }
             }
         }
 
         impl Quantity {
-            /// All of them.
-            pub const ALL: &[Self] = &[$(Self::$error,)* $(Self::$cost,)* $($(#[cfg($only)])? Self::$metric,)*];
+            /// All of them, with the places for metrics that are defined outside of this program.
+            pub const ALL: &[Self] =
+                &[$(Self::$error,)* $(Self::$cost,)* $($(#[cfg($only)])? Self::$metric,)* $(Self::$own,)*];
 
             /// The quantities that are costs of a run.
             pub const COSTS: [Self; [$(stringify!($cost),)*].len()] = [$(Self::$cost,)*];
 
             /// What is known of the quantity: its row of the table.
-            pub const fn info(self) -> QuantityInfo {
+            pub fn info(self) -> QuantityInfo {
                 match self {
                     $(Self::$error => $error_info,)*
                     $(Self::$cost => $cost_info,)*
                     $($(#[cfg($only)])? Self::$metric => $info,)*
+                    $(Self::$own => own::info($place),)*
                 }
+            }
+
+            /// Whether it is one of this program, or a metric of another one that has given it its name.
+            pub(super) fn has_name(self) -> bool {
+                match self { $(Self::$own => own::is_taken($place),)* _ => true }
             }
 
             /// What the reference of manifests says of a cost; empty for a quantity that is no cost.
@@ -71,7 +84,11 @@ macro_rules! quantities {
 
             /// The metric that a manifest must list for this quantity; `None` for a quantity that is no metric.
             pub fn metric(self) -> Option<Metric> {
-                match self { $($(#[cfg($only)])? Self::$metric => Some(Metric::$metric),)* _ => None }
+                match self {
+                    $($(#[cfg($only)])? Self::$metric => Some(Metric::$metric),)*
+                    $(Self::$own => Some(Metric::$own),)*
+                    _ => None,
+                }
             }
         }
     };
@@ -151,6 +168,10 @@ quantities! {
                 "squared distance in the mean covariance of the features",
                 r"(\theta_t - \theta^*)^\top \bar\Sigma_\varphi\, (\theta_t - \theta^*)",
             );
+        /// ‖θ_t − r‖² to the point r that `reference` of `[record]` states.
+        SqErrorReference = Info::new("sq-error-reference", "sq_error_reference", "‖θ − r‖²", Measured(Reference, |at| Some(at.distance_to(at.reference?))))
+            .error()
+            .meaning("squared distance from the reference point r, which the manifest states", r"\lVert \theta_t - r \rVert^2");
         /// f(θ_t) − f(θ*) (losses).
         Suboptimality = Info::new("suboptimality", "suboptimality", "f(θ) − f(θ*)", Measured(Objective, |at| at.facts.suboptimality(at.run.estimate())))
             .of_optimum()
@@ -337,5 +358,15 @@ quantities! {
             .of_optimum()
             .meaning("largest error of an entry", r"\lVert \theta_t - \theta^* \rVert_\infty")
             .norm();
+    }
+    own {
+        Own0 = 0;
+        Own1 = 1;
+        Own2 = 2;
+        Own3 = 3;
+        Own4 = 4;
+        Own5 = 5;
+        Own6 = 6;
+        Own7 = 7;
     }
 }

@@ -141,7 +141,7 @@ impl<'p> Attempt<'p> {
         }
         // The numbers of recorded rounds increase, so that at most one of them is this round.
         while recorded.get(self.trace.rows()) == Some(&self.round) {
-            self.record(own);
+            self.record(own).map_err(|reason| Stopped::Failed(self.run, reason))?;
             self.sanity
                 .check(&self.trace, own, self.scenario)
                 .map_err(|error| Stopped::Failed(self.run, error.to_string()))?;
@@ -201,7 +201,10 @@ impl<'p> Attempt<'p> {
     }
 
     /// Adds a row to the trace, with θ_t if the manifest asks for it.
-    fn record(&mut self, own: &dyn Run) {
+    ///
+    /// # Errors
+    /// Why the code of a metric gives no value.
+    fn record(&mut self, own: &dyn Run) -> Result<(), String> {
         let coupled = self.coupled.as_deref().map(|run| run.estimate());
         let theta = own.estimate();
         let trace = &mut self.trace;
@@ -211,10 +214,11 @@ impl<'p> Attempt<'p> {
         trace.sq_error.extend(self.scenario.optimum().map(sq_error));
         let limit = self.scenario.fixed_point(self.prepared.cell);
         trace.sq_error_limit.extend(limit.map(|limit| squared_distance(theta, limit)));
-        self.meter.read(own, coupled, &mut trace.further);
+        self.meter.read(own, coupled, &mut trace.further)?;
         if self.prepared.cell.identity.record.iterates {
             trace.theta.extend_from_slice(theta);
         }
+        Ok(())
     }
 
     /// The trace of a run that has ended, with its averages over rounds. A run that ended before its last round has
@@ -316,7 +320,9 @@ impl<'p> Prepared<'p> {
         let algorithm = &self.cell.identity.algorithm;
         let mut own = start(instance, algorithm, &self.conditions(run));
         // No other metric reads where the clients end.
-        if !self.cell.identity.record.metrics.contains(&Metric::SqErrorClients) {
+        let record = &self.cell.identity.record;
+        let reads_ends = record.own.iter().any(|own| own.known.reads_clients);
+        if !reads_ends && !record.metrics.contains(&Metric::SqErrorClients) {
             own.without_ends();
         }
         let mut attempt = Attempt::new(self, run, &*own, start)?;

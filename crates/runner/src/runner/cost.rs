@@ -122,7 +122,11 @@ fn operations_of_metric(metric: Metric, problem: &ProblemCost) -> u64 {
         problem.records.as_ref().map_or(0, |records| pass_over_records(records, of, each))
     };
     match metric.measured().0 {
-        MeasuredOn::Limit | MeasuredOn::Estimate | MeasuredOn::VirtualOptimum => d,
+        MeasuredOn::Limit
+        | MeasuredOn::Estimate
+        | MeasuredOn::VirtualOptimum
+        | MeasuredOn::Reference
+        | MeasuredOn::Own => d,
         MeasuredOn::Clients | MeasuredOn::Variates => problem.clients.saturating_mul(d),
         MeasuredOn::Features => d.saturating_mul(d),
         MeasuredOn::Field => problem.field,

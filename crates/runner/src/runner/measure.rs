@@ -35,7 +35,13 @@ impl<'a> Meter<'a> {
         let n = facts.clients();
         let d = facts.dim();
         let all = Metric::ALL.iter().copied().filter(|metric| record.metrics.contains(metric));
-        let metrics: Vec<Metric> = all.filter(|metric| has_metric(*metric, facts, run)).collect();
+        let reads_no_ends = |metric: Metric| {
+            let own = record.own_metric(metric);
+            own.is_none_or(|own| !own.known.reads_clients || run.clients().is_some())
+        };
+        let metrics: Vec<Metric> = all
+            .filter(|metric| has_metric(*metric, facts, run) && reads_no_ends(*metric))
+            .collect();
         let corrected = run.clients().is_some_and(|c| !c.corrections.is_empty());
         let averages: Vec<(TimeAverage, Vec<f64>)> = TimeAverage::ALL
             .iter()
@@ -118,18 +124,33 @@ impl<'a> Meter<'a> {
     /// Adds the values of the metrics at this recorded round to their columns, NaN where the run has none. The columns
     /// are those of the trace, one for each of `metrics`. `coupled` is the estimate of the run on the same draws that
     /// starts at θ*, if there is one.
-    pub fn read(&self, run: &dyn Run, coupled: Option<&[f64]>, columns: &mut [(Metric, Vec<f64>)]) {
+    ///
+    /// # Errors
+    /// Why the code of a metric that is defined outside of this program gives no value.
+    pub fn read(
+        &self,
+        run: &dyn Run,
+        coupled: Option<&[f64]>,
+        columns: &mut [(Metric, Vec<f64>)],
+    ) -> Result<(), String> {
         let reading = Reading {
             facts: &*self.scenario.instance,
             run,
             coupled,
             sum: (&self.sum, self.seen),
+            reference: self.scenario.reference.as_deref(),
             corrections: &self.corrections,
         };
         for (metric, column) in columns {
+            if let Some(own) = self.cell.identity.record.own_metric(*metric) {
+                let clients = if own.known.reads_clients { run.clients() } else { None };
+                column.push(own.value(run.estimate(), clients.as_ref().map(|all| &*all.ends))?);
+                continue;
+            }
             let (_, value) = metric.measured();
             column.push(value(&reading).unwrap_or(f64::NAN));
         }
+        Ok(())
     }
 
     /// The averages over the rounds after the burn-in, of a run that has made all its rounds. A bias that was measured
@@ -163,7 +184,7 @@ fn has_metric(metric: Metric, facts: &dyn Facts, run: &dyn Run) -> bool {
     match measured_on {
         // It has a column of its own.
         MeasuredOn::Limit => false,
-        MeasuredOn::Estimate | MeasuredOn::Field => true,
+        MeasuredOn::Estimate | MeasuredOn::Field | MeasuredOn::Reference | MeasuredOn::Own => true,
         MeasuredOn::Clients => run.clients().is_some(),
         MeasuredOn::Variates => run.clients().is_some_and(|c| !c.corrections.is_empty()),
         MeasuredOn::VirtualOptimum => facts.virtual_optimum().is_some(),

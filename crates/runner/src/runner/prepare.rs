@@ -2,7 +2,7 @@
 
 use super::fixed_point::fixed_point;
 use crate::files::sha256;
-use crate::manifest::{self, Metric, Oracle, Start, TimeAverage};
+use crate::manifest::{self, Metric, Oracle, Reference, Start, TimeAverage};
 use crate::plan::{Cell, FRESH, Identity};
 use crate::quantity::MeasuredOn;
 use exactfed_core::algorithm::{Boxed, Instance};
@@ -30,6 +30,8 @@ pub struct Scenario {
     uses_optimum: bool,
     /// The starting point θ_0, d numbers.
     pub start: Vec<f64>,
+    /// The reference point r, d numbers, if the manifest states one.
+    pub reference: Option<Vec<f64>>,
     /// What [`Self::fixed_point`] returns, once it is asked for.
     fixed_point: OnceLock<Option<Vec<f64>>>,
     /// The linearised twin and lim E θ_t of its runs, where biases are measured
@@ -405,8 +407,11 @@ fn scenario(
             Ok((twin, limit))
         })
         .transpose()?;
+    let reference = &cell.identity.record.reference;
+    let reference = reference.as_ref().map(|point| reference_on(point, &*instance)).transpose()?;
     Ok(Scenario {
         start,
+        reference,
         fixed_point: known_fixed_point,
         twin,
         instance,
@@ -432,6 +437,30 @@ pub fn start_on(start: &Start, instance: &dyn Instance) -> Result<Option<Vec<f64
             Err(Fault::new("start.point", message))
         }
         Start::Limit(_) => Ok(None),
+    }
+}
+
+/// The reference point r on an instance, d numbers.
+///
+/// # Errors
+/// A fault if a point does not have d numbers, or there is no client of this number.
+fn reference_on(reference: &Reference, instance: &dyn Instance) -> Result<Vec<f64>, Fault> {
+    let d = instance.dim();
+    let clients = instance.clients();
+    match reference {
+        Reference::Point(point) if point.len() == d => Ok(point.clone()),
+        Reference::Point(point) => {
+            let message = format!("must have d = {d} numbers, not {}", point.len());
+            Err(Fault::new("record.reference.point", message))
+        }
+        Reference::OptimumOfClient(client) if *client < clients => {
+            Ok(instance.local_optimum(*client).to_vec())
+        }
+        Reference::OptimumOfClient(client) => {
+            let message =
+                format!("must be the number of a client, from 0 to {}, not {client}", clients - 1);
+            Err(Fault::new("record.reference.optimum-of-client", message))
+        }
     }
 }
 

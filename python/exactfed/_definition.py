@@ -1,7 +1,7 @@
-"""What algorithms, problems and metrics in Python have in common: a decorator makes them known to manifests.
+"""What algorithms, problems and metrics in Python have in common.
 
-The parameters of a function or a class become keys of its table, and a hash of its source enters
-the ids of cells.
+A decorator makes them known to manifests. The parameters of a function or a class become keys of
+its table, and a hash of its source enters the ids of cells.
 """
 
 from __future__ import annotations

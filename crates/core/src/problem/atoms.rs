@@ -91,7 +91,9 @@ pub struct AtomTables {
 
 /// The mean of the clients' mean fields has no root.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
-#[error("the clients' mean matrix is singular, and no θ solves their mean system A θ = b: there is no θ*")]
+#[error(
+    "the clients' mean matrix is singular, and no θ solves their mean system A θ = b: there is no θ*"
+)]
 pub struct NoRoot;
 
 impl Atoms {

@@ -247,7 +247,7 @@ impl Quantity {
 
     /// Whether it is about a single θ*, so that it is not known where there are several. Of other quantities that need
     /// θ*, a distance is then the one to the set of optima.
-    pub const fn needs_unique_optimum(self) -> bool {
+    pub fn needs_unique_optimum(self) -> bool {
         self.info().needs_unique_optimum
     }
 

@@ -443,7 +443,7 @@ pub fn start_on(start: &Start, instance: &dyn Instance) -> Result<Option<Vec<f64
 /// The reference point r on an instance, d numbers.
 ///
 /// # Errors
-/// A fault if a point does not have d numbers, or there is no client of this number.
+/// A fault if a point does not have d numbers, there is no client of this number, or it has no single optimum.
 fn reference_on(reference: &Reference, instance: &dyn Instance) -> Result<Vec<f64>, Fault> {
     let d = instance.dim();
     let clients = instance.clients();
@@ -454,7 +454,12 @@ fn reference_on(reference: &Reference, instance: &dyn Instance) -> Result<Vec<f6
             Err(Fault::new("record.reference.point", message))
         }
         Reference::OptimumOfClient(client) if *client < clients => {
-            Ok(instance.local_optimum(*client).to_vec())
+            let optimum = instance.local_optimum(*client).map(<[f64]>::to_vec);
+            optimum.ok_or_else(|| {
+                let message =
+                    format!("is {client}, but this client has no optimum of its own, or several");
+                Fault::new("record.reference.optimum-of-client", message)
+            })
         }
         Reference::OptimumOfClient(client) => {
             let message =

@@ -1,11 +1,11 @@
 //! With the split `all` clients are as if each held its own copy of the records, which are stored once.
 
 use super::*;
-use crate::federated::Terms;
+use crate::federated::{Run as _, Terms};
 use crate::linalg::Matrix;
 use crate::problem::arrays::{Column, Contents};
 use crate::problem::records::Sampling;
-use crate::problem::{Facts, Problem, Settings as _, check, least_squares, logistic, softmax};
+use crate::problem::{Problem, Settings as _, check, least_squares, logistic, softmax};
 use crate::rng::Stream;
 use crate::sample::{self, Fixed, distance};
 

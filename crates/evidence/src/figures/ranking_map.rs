@@ -182,7 +182,10 @@ fn caption(
             cells.len()
         ));
     }
-    let without_values = cells.iter().filter(|cell| is_without_values(spec, cell)).count();
+    let is_unrecorded = |cell: &&&CellResult<'_>| {
+        ranked_losses(cell, spec.metric, spec.at) == Err(NoSample::Unrecorded)
+    };
+    let without_values = cells.iter().filter(is_unrecorded).count();
     if without_values > 0 {
         caption.push_str(&format!(
             " {without_values} of {} cells have no values of {} and are not ranked.",

@@ -15,7 +15,7 @@ use crate::manifest::document::parse;
 use crate::manifest::entries::TreeError;
 use crate::manifest::read::read;
 use crate::manifest::schema::ManifestSchema;
-use crate::manifest::{Diagnostic, Node, Rejected, Source};
+use crate::manifest::{Diagnostic, Manifest, Node, Rejected, Source};
 use exactfed_core::definition::Definition;
 
 impl Plan {
@@ -46,13 +46,7 @@ impl Plan {
         let figure_tree = std::mem::take(&mut manifest.figure);
         let claim_tree = std::mem::take(&mut manifest.claim);
         let compared_by = manifest.record.default_quantity();
-        let tuned_at = manifest.tune.as_ref().and_then(|tune| tune.at);
-        let tuned_by = manifest.quantity_compared_at(tuned_at);
-        if let Some(tune) = &mut manifest.tune
-            && !is_written(&root, "tune.metric")
-        {
-            tune.metric = tuned_by;
-        }
+        choose_metric_of_tuning(&mut manifest, &root);
         let reject_table =
             |error: TreeError| reject(vec![Diagnostic::new(None, "", error.to_string())]);
         let mut figure_tables = KindTable::read("figure", kinds.figures, figure_tree, compared_by)
@@ -120,6 +114,17 @@ fn problem_without_code(root: &Node, problem: &Definition) -> Diagnostic {
         "`{kind}`: the code of this problem is not at hand, or has changed since the experiment was stored: {how}"
     );
     Diagnostic::new(place_of(root, &path, &Choice::new()), &path, message)
+}
+
+/// Gives `[tune]` the metric by which its candidates are compared, if the manifest names none.
+fn choose_metric_of_tuning(manifest: &mut Manifest, root: &Node) {
+    let at = manifest.tune.as_ref().and_then(|tune| tune.at);
+    let metric = manifest.quantity_compared_at(at);
+    if let Some(tune) = &mut manifest.tune
+        && !is_written(root, "tune.metric")
+    {
+        tune.metric = metric;
+    }
 }
 
 /// The ids of figures in the order of a manifest's text. `figures` has the id of each and the path of its table.

@@ -15,7 +15,6 @@ pub mod words;
 use super::tuning::at_the_edge;
 use crate::evidence::{CellResult, Experiment, Standings};
 use exactfed_core::words::count;
-use exactfed_runner::manifest::Quantity;
 use exactfed_runner::quantity::Shortfall;
 use std::collections::BTreeSet;
 

@@ -540,13 +540,13 @@ def page(clients, theta, gamma, H):
 
 def anchors_by_coins(clients, theta, gamma, H):
     """L-SVRG: each client moves its anchor by a coin of its own."""
-    anchors = np.zeros((clients.n, clients.dim))
+    anchors = theta + np.zeros((clients.n, clients.dim))
     while True:
         draw = clients.draw()
         noise = clients.fields(theta, draw) - clients.fields(anchors, draw)
         estimate = clients.mean(noise + clients.mean_fields(anchors))
         coins = clients.rng.binomial(1, 0.3, (clients.n, 1))
-        anchors = coins * theta + (1 - coins) * anchors
+        anchors = anchors + coins * (theta - anchors)
         theta = theta - gamma * estimate
         yield theta
 
@@ -559,7 +559,7 @@ def two_draws(clients, theta, gamma, H):
         first = clients.fields(theta, one)
         moved = theta - gamma * clients.fields(anchor, other)
         second = clients.fields(moved, one)
-        anchor = anchor + 0.5 * gamma * clients.mean(first - 2 * second)
+        anchor = 0.5 * (anchor + theta) - gamma * clients.mean(first - 0.3 * second)
         theta = clients.mean(moved - gamma * (second - 0.3 * first))
         yield theta
 

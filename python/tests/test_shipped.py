@@ -49,7 +49,7 @@ NONLINEAR = {
     "compressed-scaffnew": ({}, "draws of the algorithm's own", "clients.rng.geometric"),
     "ef21": ({}, "top-k:1 depends on the sizes of coordinates, which is not linear", "track("),
     "fedbuff": ({}, "chosen clients is not traced", "participate(sending)"),
-    "fedexp": ({}, "a power is not linear", "changes**2"),
+    "fedexp": ({"epsilon": 0.1}, "a power is not linear", "changes**2"),
     "marina": ({}, "depends on a draw", "clients.rng.random() < probability"),
     "topk": ({}, "top-k:1 depends on the sizes of coordinates, which is not linear", "send("),
     "vr-proxskip": (

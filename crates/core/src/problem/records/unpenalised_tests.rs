@@ -51,8 +51,8 @@ fn classes(d: usize, clients: &[(Vec<f64>, Vec<f64>)]) -> Softmax {
 /// are fewer than the features.
 #[test]
 fn the_mean_of_clients_without_an_optimum_has_one() {
-    let clients = signed(&[2, 40, 30], 3, 1.0);
-    let problem = regression(3, &clients).unwrap();
+    let clients = signed(&[3, 40, 30], 4, 1.0);
+    let problem = regression(4, &clients).unwrap();
     assert_eq!(problem.optimum_set(), None);
     let error = problem.optimum_error().unwrap();
     assert!(error < 1e-13, "{error}");
@@ -63,7 +63,7 @@ fn the_mean_of_clients_without_an_optimum_has_one() {
     let known = problem.optimum.clone();
     let again = search(&problem, Some(&known)).unwrap();
     assert_eq!(again.optimum, known);
-    let far = Minimiser { theta: vec![0.5; 3], ..known.clone() };
+    let far = Minimiser { theta: vec![0.5; 4], ..known.clone() };
     assert_eq!(search(&problem, Some(&far)).unwrap().optimum.theta, known.theta);
 }
 
@@ -145,7 +145,7 @@ fn many_classes_have_a_set_of_optima() {
 /// from its records, and the exact oracle, the Jacobians and the noise agree with it.
 #[test]
 fn least_squares_of_few_records_at_each_client() {
-    let problem = sample::unpenalised_ridge(&[2, 9, 1], 4);
+    let problem = sample::unpenalised_ridge(&[3, 9, 1], 4);
     assert_eq!(problem.optimum_set(), None);
     assert_eq!([0, 1, 2].map(|c| problem.local_optimum(c).is_some()), [false, true, false]);
     check::agree(&problem, 100_000);
@@ -159,13 +159,13 @@ fn least_squares_of_few_records_at_each_client() {
 /// interpolates the records, or is the solution of the normal equations.
 #[test]
 fn least_squares_of_few_records_have_a_space_of_optima() {
-    let problem = sample::unpenalised_ridge(&[2, 1, 2], 8);
-    assert_eq!(problem.optimum_set().unwrap().dimension(), 3);
+    let problem = sample::unpenalised_ridge(&[3, 1, 3], 9);
+    assert_eq!(problem.optimum_set().unwrap().dimension(), 2);
     let star = problem.optimum();
     let loss = problem.loss(star, crate::problem::RecordsOf::Clients).unwrap();
     assert!(loss < 1e-29, "{loss}");
     assert!(problem.optimum_error().unwrap() < 1e-14, "{:?}", problem.optimum_error());
-    let mut theta = vec![0.5; 8];
+    let mut theta = vec![0.5; 9];
     theta[2] = -1.0;
     let set = problem.optimum_set().unwrap();
     let left = difference(&theta, &set.project(&difference(&theta, star)));

@@ -104,6 +104,7 @@ mod tests {
     use super::*;
     use crate::evidence::{RankedAlgorithm, Rival, Separation, Standing};
     use crate::stats::Ratio;
+    use exactfed_runner::manifest::Quantity;
     use exactfed_runner::plan::CellId;
 
     /// A setting in which the mean of B is `estimate` times that of A, with an interval from `low` to `high`.

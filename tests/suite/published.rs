@@ -100,7 +100,7 @@ fn published_numbers_change_no_cell() {
     bench.report();
     let other = Bench::ran(&without_published());
     other.report();
-    assert_eq!(bench.ids("m"), other.ids("m"));
+    assert_eq!(bench.ids("results/m"), other.ids("results/m"));
     assert!(!other.path("reports/published.md").exists());
     assert!(!other.read("reports/README.md").contains("other groups"));
 }

@@ -22,8 +22,8 @@ pub struct Settings {
     /// The records, and how they are partitioned among clients.
     #[schemars(example = Dataset::example())]
     pub dataset: Dataset,
-    /// λ, the weight of the penalty λ/2 ‖θ‖², 0 or more. With 0 the minimiser need not be unique: where the records of
-    /// all clients together have not full rank, errors are distances to the set of minimisers.
+    /// λ, the weight of the penalty λ/2 ‖θ‖², 0 or more. With 0 the minimiser need not be unique: where the
+    /// records of all clients together do not have full rank, errors are distances to the set of minimisers.
     #[serde(default)]
     #[schemars(range(min = 0.0), example = 0.1)]
     pub l2: f64,

@@ -50,9 +50,9 @@ pub struct Settings {
     #[serde(default)]
     #[schemars(range(min = 0.0), example = 1.0)]
     pub heterogeneity: f64,
-    /// λ, the weight of the penalty λ/2 ‖θ‖², 0 or more. With 0, θ\* exists unless the classes of the records can be
-    /// separated without an error, and then needs `optimum = false` in `[record]`. Where records do not have full
-    /// rank it is not unique, and errors are distances to the set of minimisers.
+    /// λ, the weight of the penalty λ/2 ‖θ‖², 0 or more. With 0, θ\* exists only if the classes of the
+    /// records cannot be separated without an error; otherwise write `optimum = false` in `[record]`. Where
+    /// records do not have full rank it is not unique, and errors are distances to the set of minimisers.
     #[schemars(range(min = 0.0), example = 0.001)]
     pub l2: f64,
     /// B, the number of records drawn for each gradient; 1 or more.

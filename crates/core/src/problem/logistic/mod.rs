@@ -41,9 +41,9 @@ pub struct Settings {
     /// Whether clients with the same distribution also hold the same records.
     #[serde(default)]
     pub split: SharedRecords,
-    /// λ, the weight of the penalty λ/2 ‖θ‖², 0 or more. With 0, θ\* exists unless the classes of the records can be
-    /// separated without an error, and then needs `optimum = false` in `[record]`. Where records do not have full
-    /// rank it is not unique, and errors are distances to the set of minimisers.
+    /// λ, the weight of the penalty λ/2 ‖θ‖², 0 or more. With 0, θ\* exists only if the classes of the
+    /// records cannot be separated without an error; otherwise write `optimum = false` in `[record]`. Where
+    /// records do not have full rank it is not unique, and errors are distances to the set of minimisers.
     #[schemars(range(min = 0.0), example = 0.1)]
     pub l2: f64,
     /// m, subtracted from the margin of each record; RR, section 7 prints 1, the usual loss has 0.

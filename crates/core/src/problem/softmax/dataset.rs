@@ -21,9 +21,10 @@ pub struct Settings {
     /// classes, which are numbered in the order of their labels.
     #[schemars(example = Dataset::example())]
     pub dataset: Dataset,
-    /// λ, the weight of the penalty λ/2 ‖θ‖², 0 or more. With 0, θ\* exists unless the classes of the records can be
-    /// separated without an error, and then needs `optimum = false` in `[record]`. It is not unique, since
-    /// a common change of the weights of all classes changes nothing: errors are distances to the set of minimisers.
+    /// λ, the weight of the penalty λ/2 ‖θ‖², 0 or more. With 0, θ\* exists only if the classes of the
+    /// records cannot be separated without an error; otherwise write `optimum = false` in `[record]`. It is
+    /// not unique, since a common change of the weights of all classes changes nothing: errors are distances
+    /// to the set of minimisers.
     #[schemars(range(min = 0.0), example = 0.1)]
     pub l2: f64,
     /// How much the loss of a record counts in the objective, by its class: client c minimises the mean

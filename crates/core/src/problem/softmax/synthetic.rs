@@ -67,10 +67,10 @@ pub struct Settings {
     #[serde(default, skip_serializing_if = "crate::problem::defaults::is_default")]
     #[schemars(example = ClientWeights::Records)]
     pub weights: ClientWeights,
-    /// λ, the weight of the penalty λ/2 ‖θ‖², 0 or more; also of the intercepts. With 0, θ\* exists unless the classes of
-    /// the records can be separated without an error, and then needs `optimum = false` in `[record]`. It is not unique,
-    /// since a common change of the weights of all classes changes nothing: errors are distances to the set of
-    /// minimisers.
+    /// λ, the weight of the penalty λ/2 ‖θ‖², 0 or more; also of the intercepts. With 0, θ\* exists only if
+    /// the classes of the records cannot be separated without an error; otherwise write `optimum = false` in
+    /// `[record]`. It is not unique, since a common change of the weights of all classes changes nothing:
+    /// errors are distances to the set of minimisers.
     #[schemars(range(min = 0.0), example = 0.01)]
     pub l2: f64,
     /// B, the number of records drawn for each gradient; 1 or more.

@@ -132,6 +132,9 @@ impl Constants {
                 .into_iter()
                 .reduce(|(mu, l), (other_mu, other_l)| (mu.min(other_mu), l.max(other_l)))
         });
+        let smallest = mean.symmetric_part().symmetric_extremes()?.1;
+        let mean_curvature =
+            if facts.optimum_set().is_some() { smallest.min(0.0) } else { smallest };
         Some(Self {
             draws: match facts.draw_smoothness() {
                 DrawSmoothness::AtMost(l) => Some(l),
@@ -143,10 +146,7 @@ impl Constants {
             linear: facts.linear(),
             equal_shares: facts.unequal_shares().is_none(),
             gradient,
-            mean_curvature: match facts.optimum_set() {
-                Some(_) => mean.symmetric_part().symmetric_extremes()?.1.min(0.0),
-                None => mean.symmetric_part().symmetric_extremes()?.1,
-            },
+            mean_curvature,
             mean_norm: mean.spectral_norm()?,
             clients: clients.into_iter().map(|group| values[group]).collect(),
         })

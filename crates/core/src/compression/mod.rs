@@ -17,7 +17,7 @@ mod text;
 
 use crate::rng::Stream;
 pub use dithering::{DitheringNorm, NaturalDithering, Qsgd};
-pub use rounding::{Identity, NaturalCompression, ScaledSign};
+pub use rounding::{NaturalCompression, NoCompression, ScaledSign};
 pub use sparse::{RandK, TopK};
 use std::num::NonZeroU32;
 pub use text::CompressorError;
@@ -46,7 +46,7 @@ trait Operator {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Compressor {
     /// Sends every number as it is.
-    Identity(Identity),
+    Identity(NoCompression),
     /// Sends coordinates that are drawn.
     RandK(RandK),
     /// Sends the largest coordinates.

@@ -5,7 +5,7 @@ use crate::rng::Stream;
 
 /// No compression.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Identity;
+pub struct NoCompression;
 
 /// Natural compression of Horváth et al. 2019: each coordinate is rounded at random to a power of two.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -24,7 +24,7 @@ pub(super) const IDENTITY: CompressorInfo = CompressorInfo {
     sends: "x",
     omega: Some("0"),
     bits: "64 d",
-    make: |_, _| Compressor::Identity(Identity),
+    make: |_, _| Compressor::Identity(NoCompression),
 };
 
 /// Natural compression in the list.
@@ -67,7 +67,7 @@ pub(super) fn to_power_of_two(x: f64, draw: f64) -> f64 {
     f64::from_bits(if is_up { below + (1 << FRACTION_BITS) } else { below })
 }
 
-impl Operator for Identity {
+impl Operator for NoCompression {
     fn info(&self) -> &'static CompressorInfo {
         &IDENTITY
     }

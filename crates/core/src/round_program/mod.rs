@@ -98,7 +98,7 @@ pub enum Each {
     /// Each entry of a vector has its own coin.
     Entry,
     /// The entries of a vector have coins of which exactly d times the probability are 1, a whole number from 1 to d:
-    /// a subset that is drawn without replacement. THEORY (4.15).
+    /// a subset that is drawn without replacement. THEORY (4.19).
     Subset,
 }
 

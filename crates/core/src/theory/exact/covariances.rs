@@ -231,7 +231,7 @@ struct MaskLaw {
 
 impl MaskLaw {
     /// The covariance of (b − s) v from `second` = E v vᵀ, d × d. The coins of different entries are one coin, or
-    /// independent; or those of a subset, whose correlation is −1/(d − 1), THEORY (4.15).
+    /// independent; or those of a subset, whose correlation is −1/(d − 1), THEORY (4.19).
     fn covariance(self, second: &Matrix) -> Matrix {
         let d = second.rows();
         let correlation = match self.each {

@@ -382,7 +382,7 @@ impl Preparation<'_, '_> {
     }
 
     /// The atom of what mask number `mask` of the round, of probability s, leaves of a vector v, the server's or each
-    /// client's: s v and the noise (b − s) v of THEORY (4.5), (4.15).
+    /// client's: s v and the noise (b − s) v of THEORY (4.5), (4.19).
     ///
     /// # Errors
     /// If v depends on the coins of the mask, or the round has more masks than [`RoundAtom::depends`] has bits for.

@@ -26,7 +26,7 @@ fn threads_and_shards_change_no_draw() {
     let bench = Bench::new();
     bench.write("mine.toml", SCHEMES);
     let digests = |arguments: &[&str]| {
-        let out = arguments.join("").replace('/', "of");
+        let out = format!("out-{}", arguments.join("").replace('/', "-"));
         bench.compute(&[&["mine.toml", "--out", &out], arguments].concat());
         bench.digests(&out)
     };
@@ -55,7 +55,8 @@ fn pages_have_exact_moments_and_name_what_is_biased() {
     bench.compute(&["mine.toml"]);
     bench.report();
     let page = bench.read("reports/mine/report.md");
-    assert!(page.contains(&format!("Participation is biased: {schedules}")), "{page}");
+    let on_page = schedules.replace("θ*", "θ\\*");
+    assert!(page.contains(&format!("Participation is biased: {on_page}")), "{page}");
     assert!(page.contains("the order of the groups is drawn anew in each cycle"), "{page}");
     let unequal = bench.run(&[
         "check",
@@ -175,7 +176,6 @@ fn schemes_that_cannot_be_are_refused() {
 #[test]
 fn short_forms_are_the_same_cells() {
     let bench = Bench::new();
-    let mut ids = Vec::new();
     for (name, scheme) in [
         ("short", "{ bernoulli = 0.3 }"),
         ("long", "{ bernoulli = { fraction = 0.3 } }"),
@@ -186,11 +186,9 @@ fn short_forms_are_the_same_cells() {
         let file = format!("{name}.toml");
         bench.write(&file, manifest(&format!("participation = {scheme}")));
         bench.compute(&[&file, "--replicates", "1"]);
-        ids.push(bench.ids(name));
     }
     bench.write("without.toml", manifest(""));
     bench.compute(&["without.toml", "--replicates", "1"]);
-    assert_eq!(ids[0], ids[1]);
-    assert_eq!(ids[2], ids[3]);
-    assert_eq!(ids[4], bench.ids("without"));
+    // Six manifests have three different cells.
+    assert_eq!(bench.digests("results").len(), 3);
 }

@@ -49,13 +49,13 @@ pub enum ParticipationScheme {
     /// Each client by a coin of its own, without `cohort`: one probability p for all clients, or a list
     /// with p_k above 0 for each. Client k weighs its share divided by p_k. If nobody comes, θ stays.
     /// Unbiased.
-    Bernoulli(ClientProbabilities),
+    Bernoulli(#[schemars(example = 0.3)] ClientProbabilities),
     /// As `bernoulli`, but the shares of those who come are divided by their sum. Biased if shares or
     /// probabilities are unequal.
-    BernoulliNormalised(ClientProbabilities),
+    BernoulliNormalised(#[schemars(example = 0.3)] ClientProbabilities),
     /// Groups of clients in turn, one in each round; of the group all take part, or with `cohort` L of
     /// them, drawn with the same probability. Biased in each round, since the others do not take part.
-    Cyclic(CyclicGroups),
+    Cyclic(#[schemars(example = CyclicGroups::example())] CyclicGroups),
     /// The clients that are available in a round, by a list that is repeated; of them all take part, or
     /// with `cohort` L of them, drawn with the same probability. Biased in each round.
     Available(Availability),

@@ -69,6 +69,11 @@ pub enum ParticipantWeights {
 }
 
 impl CyclicGroups {
+    /// An example for the documentation.
+    pub(super) fn example() -> Self {
+        Self { groups: Some(5), ..Self::default() }
+    }
+
     /// The number of groups.
     pub(super) fn count(&self, clients: usize) -> usize {
         if self.members.is_empty() { self.groups.unwrap_or(clients) } else { self.members.len() }

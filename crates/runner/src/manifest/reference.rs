@@ -325,7 +325,8 @@ impl<'a> ReferencePage<'a> {
                 &example,
                 description(choice),
             ]);
-            self.write_keys(target, &format!("{below}."), &[]);
+            let end = if target.get("oneOf").is_some() { "" } else { "." };
+            self.write_keys(target, &format!("{below}{end}"), &[]);
         }
     }
 

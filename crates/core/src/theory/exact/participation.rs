@@ -259,7 +259,8 @@ impl DrawMoments {
 
     /// The moments of a draw in which a client of type g takes part with the probability P_g = `chances[g]`, and then
     /// weighs its share π_g divided by P_g: THEORY (4.15). `joint` gives P(k, l) of two clients of types g and h from
-    /// the two types and all P_g. A client that never takes part has no weight.
+    /// the two types and all P_g: of coins it is their product, THEORY (4.16). A client that never takes part has no
+    /// weight.
     fn with_inverse_weights(
         chances: Vec<f64>,
         shares: &[f64],
@@ -305,11 +306,8 @@ impl DrawMoments {
         let chances: Vec<f64> = first.iter().map(chance).collect();
         let of_all: f64 = round.clients.iter().map(|client| facts.share(*client)).sum();
         // The shares by which clients would weigh if all of the set took part.
-        let share = |k: &usize| match scheme.is_normalised() {
-            true => facts.share(*k) / of_all,
-            false => facts.share(*k),
-        };
-        let shares: Vec<f64> = first.iter().map(share).collect();
+        let sum = if scheme.is_normalised() { of_all } else { 1.0 };
+        let shares: Vec<f64> = first.iter().map(|client| facts.share(*client) / sum).collect();
         let both = if count > 1.0 { drawn * (drawn - 1.0) / (count * (count - 1.0)) } else { 0.0 };
         let joint = |g: usize, h: usize, chances: &[f64]| {
             if chances[g] > 0.0 && chances[h] > 0.0 { both } else { 0.0 }

@@ -29,7 +29,7 @@ local-steps = 3
 step-size = 0.2
 local-steps = 3
 proximal = 0.5
-[[algorithm.mini-batch-sgd]]
+[[algorithm.minibatch-sgd]]
 step-size = 0.2
 batch = 3
 """
@@ -178,6 +178,7 @@ def test_frontiers_take_an_affine_field():
     text = """
 title = "t"
 seed = 1
+replicates = 1
 [problem.own-affine]
 [[frontier]]
 id = "f"
@@ -185,7 +186,7 @@ algorithms = ["fedavg"]
 targets = [0.5]
 step-size = { from = 1e-2, to = 1.0, points = 5 }
 """
-    ef.plan(text).check()
+    ef.check(text)
     with pytest.raises(ef.ManifestError, match="`own-logistic` is not linear"):
         ef.plan(text.replace("own-affine", "own-logistic"))
 
@@ -321,12 +322,12 @@ def test_a_stated_optimum_is_measured_from_and_checked(tmp_path):
     with pytest.raises(ef.ExactfedError, match="there is no theory of `stated`"):
         ef.exact(with_optimum("stated", lambda self: theta), label="FedAvg")
     with pytest.raises(ef.ManifestError, match="optimum is not the optimum: the norm of the mean"):
-        ef.plan(with_optimum("misstated", theta + 0.1)).check()
+        ef.check(with_optimum("misstated", theta + 0.1))
     # Nobody asks for it where the manifest leaves it out.
     never = with_optimum("never", lambda self: 1 / 0).replace('"suboptimality"', '"train-loss"')
-    ef.plan(never, set={"record.optimum": False}).check()
+    ef.check(never, set={"record.optimum": False})
     with pytest.raises(ef.ManifestError, match="ZeroDivisionError"):
-        ef.plan(never).check()
+        ef.check(never)
 
 
 def test_data_are_made_from_the_seed(tmp_path):
@@ -354,7 +355,7 @@ def test_data_are_made_from_the_seed(tmp_path):
                 super().__init__(np.random.default_rng(seed), 1.0, 2 + seed % 2)
 
         uneven = text.replace("seeded]\nspread = [1.0, 2.0]", "uneven]")
-        ef.plan(uneven, set={"instances": 4}).check()
+        ef.check(uneven, set={"instances": 4})
 
 
 def test_a_problem_of_a_file_is_run_and_reported_on_the_command_line(tmp_path):
@@ -389,14 +390,15 @@ def test_a_problem_of_a_file_is_run_and_reported_on_the_command_line(tmp_path):
 
 
 def test_a_run_in_which_a_function_fails_says_where(tmp_path):
+    calls = []
+
     @ef.problem("Fails", kind="fails-late")
     class Fails:
         clients, dim, records = 2, 1, 3
-        calls = 0
 
         def grad(self, theta, k, draw):
-            Fails.function.calls += 1
-            if Fails.function.calls > 400:
+            calls.append(k)
+            if len(calls) > 400:
                 raise ValueError("too late")
             return np.tanh(theta)
 

@@ -60,6 +60,10 @@ pub fn manifest(tree: Value, schema: &ManifestSchema) -> Result<Manifest, TreeEr
         manifest.record.own.extend(schema.registry.metrics.get(metric.name()).cloned());
     }
     manifest.problem = problem.map(|tree| entries::problem(tree, schema)).transpose()?;
+    if let Some(problem) = &manifest.problem {
+        // Where θ* is not known, the manifest is one that leaves it out.
+        manifest.record.optimum &= problem.has_optimum();
+    }
     let mut kinds: Vec<(String, Value)> =
         algorithms.map_or(Ok(Table::new()), from_tree)?.into_iter().collect();
     let built_in = algorithm::Spec::KINDS;

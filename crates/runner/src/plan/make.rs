@@ -16,7 +16,6 @@ use crate::manifest::entries::TreeError;
 use crate::manifest::read::read;
 use crate::manifest::schema::ManifestSchema;
 use crate::manifest::{Diagnostic, Manifest, Node, Rejected, Source};
-use exactfed_core::definition::Definition;
 
 impl Plan {
     /// Reads a manifest and makes its cells. `experiment` is the name by which results are stored, and `kinds` are the
@@ -31,9 +30,7 @@ impl Plan {
         kinds: &'static EvidenceKinds,
     ) -> Result<Self, Rejected> {
         let mut root = parse(&source)?;
-        if let Some(problem) = source.problem_without_code() {
-            return Err(Rejected::new(&source, vec![problem_without_code(&root, problem)]));
-        }
+        require_problem(&root, &source)?;
         let schema = ManifestSchema::new(kinds.schema(), &source);
         let tuning = candidates::put_tuned_candidates(&mut root, &schema)
             .map_err(|found| Rejected::new(&source, found))?;
@@ -41,8 +38,6 @@ impl Plan {
         let reject =
             |found| Rejected::new(&source, with_hints_for_overrides(&root, &source, found));
         let (mut manifest, axes) = read(&root, &schema, tuning.is_some()).map_err(reject)?;
-        // Where θ* is not known, the manifest is read as one that leaves it out.
-        manifest.record.optimum &= manifest.problem().has_optimum();
         let figure_tree = std::mem::take(&mut manifest.figure);
         let claim_tree = std::mem::take(&mut manifest.claim);
         let compared_by = manifest.record.default_quantity();
@@ -77,14 +72,7 @@ impl Plan {
         let claims = order_in_text(&root, claim_tables.iter().map(|claim| &*claim.path));
         let mut plan = Self {
             experiment,
-            source: Source {
-                files: hashes.known,
-                sizes: hashes.sizes,
-                algorithms: manifest.definitions.clone(),
-                problem: manifest.problem().definition().cloned(),
-                metrics: manifest.record.own.iter().map(|own| own.known.clone()).collect(),
-                ..source
-            },
+            source: completed(source, hashes, &manifest),
             manifest,
             kinds,
             figure_tables,
@@ -101,8 +89,22 @@ impl Plan {
     }
 }
 
-/// The diagnostic that the code of the problem of results is not at hand.
-fn problem_without_code(root: &Node, problem: &Definition) -> Diagnostic {
+/// A source with what reading its manifest has found: hashes and sizes of files, and the definitions of what is defined
+/// outside of the program.
+fn completed(source: Source, hashes: Hashes, manifest: &Manifest) -> Source {
+    Source {
+        files: hashes.known,
+        sizes: hashes.sizes,
+        algorithms: manifest.definitions.clone(),
+        problem: manifest.problem().definition().cloned(),
+        metrics: manifest.record.own.iter().map(|own| own.known.clone()).collect(),
+        ..source
+    }
+}
+
+/// Checks that the code of the problem of results is registered, without which their manifest cannot be read.
+fn require_problem(root: &Node, source: &Source) -> Result<(), Rejected> {
+    let Some(problem) = source.problem_without_code() else { return Ok(()) };
     let kind = &problem.kind;
     let path = format!("problem.{kind}");
     let how = if problem.source.is_empty() {
@@ -113,7 +115,8 @@ fn problem_without_code(root: &Node, problem: &Definition) -> Diagnostic {
     let message = format!(
         "`{kind}`: the code of this problem is not at hand, or has changed since the experiment was stored: {how}"
     );
-    Diagnostic::new(place_of(root, &path, &Choice::new()), &path, message)
+    let diagnostic = Diagnostic::new(place_of(root, &path, &Choice::new()), &path, message);
+    Err(Rejected::new(source, vec![diagnostic]))
 }
 
 /// Gives `[tune]` the metric by which its candidates are compared, if the manifest names none.

@@ -331,10 +331,10 @@ pub fn check_optimum(problem: &FunctionProblem, stated: &[f64]) -> Result<(), Fu
     let mut direction = gaussian_point(dimension, &mut Stream::shared_instance(5));
     let length = libm::sqrt(dot(&direction, &direction));
     direction.iter_mut().for_each(|x| *x /= length);
-    let mut beside = stated.to_vec();
-    axpy(1.0, &direction, &mut beside);
+    let mut nearby = stated.to_vec();
+    axpy(1.0, &direction, &mut nearby);
     let norm = norm_of_mean_field(problem, stated)?;
-    let scale = norm_of_mean_field(problem, &beside)?;
+    let scale = norm_of_mean_field(problem, &nearby)?;
     let is_root = norm <= OPTIMUM_ROUNDING * scale;
     if is_root { Ok(()) } else { Err(FunctionFault::NoOptimum { norm, scale }) }
 }

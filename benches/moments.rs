@@ -30,8 +30,7 @@ fn curve(facts: &dyn Facts, terms: &Terms, rounds: u64) -> f64 {
 /// The fewest rounds of four algorithms, for a hundred clients, five targets and H up to 4096.
 fn frontier(facts: &dyn Facts) -> usize {
     let size = ProblemSize { clients: facts.clients(), dimension: facts.dim() };
-    let batches = MinibatchSgd { batch: 1, cohort: None, participation: Default::default() };
-    let batches = Spec::MinibatchSgd(Settings::plain(1.0, batches));
+    let batches = Spec::MinibatchSgd(Settings::plain(1.0, MinibatchSgd::new(1)));
     let sgd =
         SearchedSpecs { has_local_steps: false, ..SearchedSpecs::built_in(batches.clone(), size) };
     let known: Vec<Arc<dyn Rounds>> = vec![

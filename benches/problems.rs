@@ -138,8 +138,12 @@ fn records(c: &mut Criterion) {
         intercept: false,
         ..Dataset::example()
     };
-    let squares =
-        least_squares::Settings { dataset, l2: 0.1, batch: 1, sampling: Sampling::default() };
+    let squares = least_squares::Settings {
+        dataset,
+        l2: 0.1.into(),
+        batch: 1,
+        sampling: Sampling::default(),
+    };
     let problem = squares.build(1, &Fixed(Contents::Table(columns))).unwrap();
     pair(c, "least squares", &problem, |rng, theta| {
         for _ in 0..STEPS {

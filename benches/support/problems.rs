@@ -59,7 +59,7 @@ pub fn logistic(dimension: usize, records: usize, clients: usize) -> Logistic {
         clients,
         data: logistic::Data::Noisy { spread: 3.0, separation: 1.0 },
         split: logistic::SharedRecords::Own,
-        l2: 0.1,
+        l2: 0.1.into(),
         margin: 0.0,
         batch: 1,
         sampling: Sampling::default(),
@@ -93,7 +93,7 @@ pub fn sparse_logistic(dimension: usize, nonzeros: usize, records: usize) -> Spa
         frequency_decay: 1.0,
         signal: 1.0,
         heterogeneity: 0.0,
-        l2: 0.01,
+        l2: 0.01.into(),
         batch: 1,
         sampling: Sampling::default(),
     }

@@ -35,6 +35,8 @@ pub enum Purpose {
     ClientCompression = 5,
     /// The compression of the server's messages during a run.
     ServerCompression = 6,
+    /// Which clients are stragglers in the rounds of a run, and how much they do.
+    Stragglers = 7,
 }
 
 /// How many draws a stream makes in advance at a time: the 32 words of 64 bits that ChaCha8 computes together.

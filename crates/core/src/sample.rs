@@ -4,7 +4,8 @@ use crate::algorithm::Component;
 use crate::algorithm::richardson_romberg::{Base, Coupling, Extrapolate, RichardsonRomberg};
 use crate::client_sampling::ParticipationScheme;
 use crate::federated::{
-    Clock, Conditions, Cost, Decay, Federated, Learning, Run, Schedule, Terms, Variates,
+    Clock, Conditions, Cost, Decay, DecayUnit, Federated, Learning, Run, Schedule, Stragglers,
+    Terms, Variates,
 };
 use crate::linalg::Matrix;
 use crate::problem::arrays::{Column, Contents, DataFile, Files, FilesError, NoFiles};
@@ -96,7 +97,7 @@ pub fn blobs() -> logistic::Settings {
         clients: 4,
         data: logistic::Data::Heterogeneous { spread: 1.0, separation: 1.0, perturbation: 1.0 },
         split: logistic::SharedRecords::Own,
-        l2: 0.2,
+        l2: 0.2.into(),
         margin: 0.0,
         batch: 1,
         sampling: Sampling::default(),
@@ -113,7 +114,7 @@ pub fn sparse() -> generated::Settings {
         frequency_decay: 0.7,
         signal: 3.0,
         heterogeneity: 2.0,
-        l2: 0.05,
+        l2: 0.05.into(),
         batch: 1,
         sampling: Sampling::default(),
     }
@@ -130,7 +131,7 @@ pub fn synthetic() -> synthetic::Settings {
         dimension: 3,
         classes: 3,
         records: synthetic::Sizes::Equal(30),
-        l2: 0.1,
+        l2: 0.1.into(),
         batch: 2,
         sampling: Sampling::default(),
     }
@@ -179,7 +180,7 @@ pub fn weighted_ridge() -> least_squares::LeastSquares {
 pub fn weighted_ridge_settings() -> (least_squares::Settings, Fixed) {
     let (dataset, files) = unequal_records();
     let sampling = Sampling::default();
-    (least_squares::Settings { dataset, l2: 0.2, batch: 2, sampling }, files)
+    (least_squares::Settings { dataset, l2: 0.2.into(), batch: 2, sampling }, files)
 }
 
 /// Ridge regression in two dimensions for three clients with 3, 4 and 5 records, in batches of this size, so few that
@@ -217,7 +218,9 @@ pub fn least_squares(rows: &[f64], theta: &[f64; 3]) -> least_squares::LeastSqua
         Dataset { clients: Some(1), intercept: false, standardise: false, ..Dataset::example() };
     let files = Fixed(Contents::Table(named.into_iter().collect()));
     let sampling = Sampling::default();
-    least_squares::Settings { dataset, l2: 0.0, batch: 1, sampling }.build(1, &files).unwrap()
+    least_squares::Settings { dataset, l2: 0.0.into(), batch: 1, sampling }
+        .build(1, &files)
+        .unwrap()
 }
 
 /// Least squares without a penalty on random records of d features with random targets; client c holds `counts[c]` of
@@ -272,7 +275,7 @@ pub fn weighted_logistic() -> logistic::Logistic {
     let sampling = Sampling::default();
     let settings = logistic::dataset::Settings {
         dataset,
-        l2: 0.5,
+        l2: 0.5.into(),
         margin: 0.0,
         class_weights: ClassWeights::Equal,
         batch: 1,
@@ -289,6 +292,9 @@ pub fn terms(step_size: f64, local_steps: u64) -> Vec<Terms> {
     let unequal = vec![7, local_steps, 1];
     let coin = Schedule::Bernoulli { probability: 0.1, clock: Clock::Communications };
     let first = Variates::Kept(Learning::OptionOne);
+    let decay = Decay::by_rounds(0.5, 3.0);
+    let by_step = Decay { by: DecayUnit::LocalSteps, ..decay };
+    let stragglers = Stragglers { fraction: 0.6, most: None, epochs: None };
     vec![
         fedavg.clone(),
         Terms { local_steps: unequal.clone(), ..fedavg.clone() },
@@ -297,7 +303,11 @@ pub fn terms(step_size: f64, local_steps: u64) -> Vec<Terms> {
         Terms { proximal: 0.3, ..fedavg.clone() },
         Terms { proximal: 3.0, ..fedavg.clone() },
         Terms { batches: vec![3, 1], ..fedavg.clone() },
-        Terms { decay: Some(Decay { power: 0.5, offset: 3.0 }), ..fedavg.clone() },
+        Terms { decay: Some(decay), ..fedavg.clone() },
+        Terms { decay: Some(by_step), local_steps: unequal.clone(), ..fedavg.clone() },
+        Terms { decay: Some(by_step), proximal: 0.3, ..scaffold.clone() },
+        Terms { stragglers: Some(stragglers), ..fedavg.clone() },
+        Terms { stragglers: Some(stragglers), cohort: Some(2), ..scaffold.clone() },
         Terms { variates: Variates::Fresh, ..fedavg },
         Terms { variates: first, server_step: 0.5, ..scaffold.clone() },
         Terms { local_steps: unequal, normalised: true, ..scaffold.clone() },

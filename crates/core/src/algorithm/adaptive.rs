@@ -64,7 +64,7 @@ pub(super) fn usual_beta2() -> f64 {
 pub type WithAdaptiveServer<T> = WithWork<Flattened<AdaptiveServer, T>>;
 
 /// In what the algorithms with an adaptive server differ: the keys of one of them say which moments the server follows.
-pub trait ServerRule {
+pub trait ServerRule: Clone {
     /// What the algorithm does in a round, as pages write it.
     const ROUND: RoundFormula;
 

@@ -169,7 +169,7 @@ impl Settings<CustomAlgorithmSettings> {
     /// What the code gets to know of the settings of a run: all but the label and the averaging.
     fn run_settings(&self) -> CustomRun<'_> {
         CustomRun {
-            step_size: self.common.step_size,
+            step_size: self.common.step_size.value(),
             local_steps: self.local_steps.unwrap_or(1),
             values: &self.values,
         }

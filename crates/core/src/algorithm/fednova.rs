@@ -4,7 +4,10 @@
 //! client's steps have in its move.
 
 use super::info::{Family, LOCAL, PULLED, RoundFormula};
-use super::{AlgorithmKind, Component, Participation, WithWork, has_cohort, has_work};
+use super::{
+    AlgorithmKind, Component, Participation, RelativeNumber, WithWork, has_cohort, has_work,
+    numbers,
+};
 use crate::client_sampling::ParticipationScheme;
 use crate::federated::Terms;
 use crate::problem::{Fault, Faults};
@@ -15,6 +18,10 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub struct FedNova {
+    /// B_k, the numbers of gradients averaged in each local step, cycled over the clients.
+    #[serde(default, skip_serializing_if = "super::are_single")]
+    #[schemars(example = super::EXAMPLE_BATCHES, extend("default" = [1]))]
+    pub batch_per_client: Vec<u64>,
     /// L, the number of clients drawn in each round, or a fraction of all N
     /// above 0 and below 1, which stands for the number nearest to it, at least 1; all by default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -32,8 +39,8 @@ pub struct FedNova {
     pub server_step: f64,
     /// μ, 0 or more: the weight of the proximal term μ(θ_c − θ_t) in every local step, as FedProx has it.
     #[serde(default, skip_serializing_if = "crate::problem::is_default")]
-    #[schemars(range(min = 0.0), extend("default" = 0.0), example = 1.0)]
-    pub proximal: f64,
+    #[schemars(extend("minimum" = 0.0, "default" = 0.0), example = 1.0)]
+    pub proximal: RelativeNumber,
 }
 
 impl AlgorithmKind for WithWork<FedNova> {
@@ -48,7 +55,7 @@ impl AlgorithmKind for WithWork<FedNova> {
         const PULLED_STEP: &str = r"\theta_{t+1} = \theta_t + \bar E\, \frac{1}{N} \sum_{c=1}^{N} \frac{\theta_c - \theta_t}{a_c}, \quad a_c = \sum_{j=0}^{E_c-1} \left( 1 - \gamma \mu \right)^j";
         let words = "E_c local steps of client c; the server goes along the mean of what each has moved in a step, times the mean number of steps";
         let tex: &[&str] =
-            if self.proximal == 0.0 { &[LOCAL, STEP] } else { &[PULLED, PULLED_STEP] };
+            if self.proximal.value() == 0.0 { &[LOCAL, STEP] } else { &[PULLED, PULLED_STEP] };
         Some(RoundFormula { words, tex })
     }
 
@@ -56,12 +63,18 @@ impl AlgorithmKind for WithWork<FedNova> {
     fn components(&self, step_size: f64) -> Vec<Component> {
         vec![Component::one(self.common.terms(Terms {
             normalised_progress: true,
+            batches: numbers(None, &self.own.batch_per_client),
             cohort: self.own.cohort.map(Participation::number),
             participation: self.own.participation.clone(),
             server_step: self.own.server_step,
-            proximal: self.own.proximal,
+            proximal: self.own.proximal.value(),
             ..Terms::fedavg(step_size, 1)
         }))]
+    }
+
+    /// The weight of the proximal term.
+    fn relative_numbers_mut(&mut self) -> Vec<(&'static str, &mut RelativeNumber)> {
+        vec![("proximal", &mut self.own.proximal)]
     }
 
     fn set_local_steps(&mut self, local_steps: u64) {
@@ -76,7 +89,7 @@ impl AlgorithmKind for WithWork<FedNova> {
         faults.require(!self.common.normalised, "normalised", || {
             "has no meaning here: FedNova normalises what clients have moved, not their step sizes".into()
         });
-        let has_fixed_divisors = self.own.proximal == 0.0 || self.common.decay.is_none();
+        let has_fixed_divisors = self.own.proximal.value() == 0.0 || self.common.decay.is_none();
         faults.require(has_fixed_divisors, "decay", || {
             "cannot be combined with `proximal`: what FedNova divides by would change from round to round"
                 .into()

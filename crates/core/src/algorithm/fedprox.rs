@@ -4,7 +4,10 @@
 //! the same; with μ = 0 it is FedAvg.
 
 use super::info::{Family, MEAN, PULLED, RoundFormula};
-use super::{AlgorithmKind, Component, Participation, WithWork, has_cohort, has_work};
+use super::{
+    AlgorithmKind, Component, Participation, RelativeNumber, WithWork, has_cohort, has_work,
+    numbers,
+};
 use crate::client_sampling::ParticipationScheme;
 use crate::federated::Terms;
 use crate::problem::Fault;
@@ -15,9 +18,13 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub struct FedProx {
-    /// μ, 0 or more: the weight of the proximal term.
-    #[schemars(range(min = 0.0), example = 1.0)]
-    pub proximal: f64,
+    /// μ, 0 or more: the weight of the proximal term, a number or a multiple of a constant of the problem.
+    #[schemars(extend("minimum" = 0.0), example = 1.0)]
+    pub proximal: RelativeNumber,
+    /// B_k, the numbers of gradients averaged in each local step, cycled over the clients.
+    #[serde(default, skip_serializing_if = "super::are_single")]
+    #[schemars(example = super::EXAMPLE_BATCHES, extend("default" = [1]))]
+    pub batch_per_client: Vec<u64>,
     /// L, the number of clients drawn in each round, or a fraction of all N
     /// above 0 and below 1, which stands for the number nearest to it, at least 1; all by default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -27,6 +34,23 @@ pub struct FedProx {
     #[serde(default, skip_serializing_if = "crate::problem::is_default")]
     #[schemars(extend("default" = "normalised"), example = &"rescaled")]
     pub participation: ParticipationScheme,
+    /// γ_g, above 0: the server moves this fraction of the way to the clients' mean.
+    #[serde(default = "crate::problem::unit", skip_serializing_if = "crate::problem::is_unit")]
+    #[schemars(extend("exclusiveMinimum" = 0.0, "default" = 1.0), example = 1.0)]
+    pub server_step: f64,
+}
+
+impl FedProx {
+    /// The keys of FedProx with this weight of the proximal term, and defaults for all else.
+    pub fn new(proximal: f64) -> Self {
+        Self {
+            proximal: proximal.into(),
+            batch_per_client: Vec::new(),
+            cohort: None,
+            participation: ParticipationScheme::Normalised,
+            server_step: 1.0,
+        }
+    }
 }
 
 impl AlgorithmKind for WithWork<FedProx> {
@@ -41,6 +65,11 @@ impl AlgorithmKind for WithWork<FedProx> {
         Some(RoundFormula { words, tex: &[PULLED, MEAN] })
     }
 
+    /// The weight of the proximal term.
+    fn relative_numbers_mut(&mut self) -> Vec<(&'static str, &mut RelativeNumber)> {
+        vec![("proximal", &mut self.own.proximal)]
+    }
+
     fn set_local_steps(&mut self, local_steps: u64) {
         self.common.local_steps = Some(local_steps);
     }
@@ -49,9 +78,11 @@ impl AlgorithmKind for WithWork<FedProx> {
     /// [`Work`](super::Work) replace the 1 local step that is written here.
     fn components(&self, step_size: f64) -> Vec<Component> {
         vec![Component::one(self.common.terms(Terms {
-            proximal: self.proximal,
+            proximal: self.proximal.value(),
+            batches: numbers(None, &self.batch_per_client),
             cohort: self.cohort.map(Participation::number),
             participation: self.participation.clone(),
+            server_step: self.server_step,
             ..Terms::fedavg(step_size, 1)
         }))]
     }
@@ -74,8 +105,7 @@ mod tests {
     fn trajectories_are_those_of_plain_loops() {
         let problem = Exact::new(sample::noisy(3));
         let steps_per_client = vec![1, 4, 2];
-        let own =
-            FedProx { proximal: 0.7, cohort: None, participation: ParticipationScheme::Normalised };
+        let own = FedProx { server_step: 0.8, ..FedProx::new(0.7) };
         let mut common = Work::default();
         common.steps_per_client.clone_from(&steps_per_client);
         let spec = Spec::FedProx(Settings::plain(0.1, WithWork { common, own }));
@@ -96,7 +126,7 @@ mod tests {
                 }
                 (0..2).for_each(|i| mean[i] += theta[i] / 3.0);
             }
-            server = mean;
+            (0..2).for_each(|i| server[i] += 0.8 * (mean[i] - server[i]));
         }
         assert!(sample::distance(&have, &server) < 1e-12, "{have:?} {server:?}");
     }

@@ -35,15 +35,15 @@ pub trait Instance: Facts {
 
 impl<P: Problem> Instance for P {
     fn launch<'p>(&'p self, spec: &Spec, from: &Conditions) -> Box<dyn Run + 'p> {
-        spec.on_instance(self).launch(self, from)
+        spec.for_launch(self).launch(self, from)
     }
     fn program(&self, spec: &Spec, from: &Conditions) -> Traced {
-        spec.on_instance(self).program(self, from)
+        spec.for_launch(self).program(self, from)
     }
     fn runs_together(&self, spec: &Spec, runs: u64) -> u64 {
         let gain = self.joint_gain();
         let entries = self.clients() * self.dim();
-        spec.on_instance(self)
+        spec.for_launch(self)
             .single_run()
             .map_or(1, |terms| runs_together(gain, entries, &terms, runs))
     }
@@ -52,7 +52,7 @@ impl<P: Problem> Instance for P {
         spec: &Spec,
         from: &[Conditions<'_>],
     ) -> Option<Box<dyn RunsTogether + 'p>> {
-        let terms = spec.on_instance(self).single_run()?;
+        let terms = spec.for_launch(self).single_run()?;
         Some(Box::new(Together::new(self, &terms, from)))
     }
     fn round_clients<'p>(&'p self, from: &Conditions, price: StatedPrice) -> RoundClients<'p> {

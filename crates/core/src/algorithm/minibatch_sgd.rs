@@ -7,7 +7,7 @@
 use super::info::{Family, RoundFormula};
 use super::{AlgorithmKind, Component, Participation, has_cohort};
 use crate::client_sampling::ParticipationScheme;
-use crate::federated::Terms;
+use crate::federated::{Decay, Terms};
 use crate::sources::StatedAlgorithm;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -31,10 +31,23 @@ pub struct MinibatchSgd {
     #[serde(default, skip_serializing_if = "crate::problem::is_default")]
     #[schemars(extend("default" = "normalised"), example = &"rescaled")]
     pub participation: ParticipationScheme,
+    /// Step sizes that fall from round to round, γ_t = γ (1 + t/offset)^(−power). Without this table
+    /// they are constant.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(example = super::EXAMPLE_DECAY)]
+    pub decay: Option<Decay>,
 }
 
 fn one() -> u64 {
     1
+}
+
+impl MinibatchSgd {
+    /// The keys of mini-batch SGD with this batch, and defaults for all else.
+    pub fn new(batch: u64) -> Self {
+        let participation = ParticipationScheme::Normalised;
+        Self { batch, cohort: None, participation, decay: None }
+    }
 }
 
 impl AlgorithmKind for MinibatchSgd {
@@ -72,6 +85,7 @@ impl AlgorithmKind for MinibatchSgd {
             batches: vec![self.batch],
             cohort: self.cohort.map(Participation::number),
             participation: self.participation.clone(),
+            decay: self.decay,
             ..Terms::fedavg(step_size, 1)
         })]
     }

@@ -4,7 +4,8 @@
 //! and two names.
 //!
 //! *Invariant*: an algorithm knows the engine and the problem's oracle; of a
-//! problem's facts it uses none but the numbers of records of clients, so that theory can judge it.
+//! problem's facts it uses none but the numbers of records of clients and the constants in whose units its numbers are
+//! written, so that theory can judge it.
 
 pub mod adaptive;
 mod averaged;
@@ -22,6 +23,7 @@ mod info;
 mod instance;
 pub mod minibatch_sgd;
 mod participation;
+mod relative;
 pub mod richardson_romberg;
 pub mod rounds;
 pub mod scaffnew;
@@ -32,7 +34,7 @@ mod work;
 
 use crate::federated::{Conditions, Federated, Run, Schedule, Terms, Variates};
 use crate::flattened::Flattened;
-use crate::problem::{Facts, Fault, Faults, Problem};
+use crate::problem::{Facts, Fault, Faults, Problem, ProblemConstants};
 use crate::round_program::{RoundPrice, Traced};
 use crate::sources::StatedAlgorithm;
 use adaptive::WithAdaptiveServer;
@@ -40,13 +42,14 @@ pub use averaged::Average;
 pub use info::{AlgorithmInfo, Family, RoundFormula};
 pub use instance::{Boxed, Instance};
 pub use participation::Participation;
+pub use relative::{ProblemMultiple, RelativeNumber, WrittenNumber};
 use richardson_romberg::Combined;
 use rounds::{ProblemSize, constant_rounds};
 use schemars::JsonSchema;
 pub use searched::{ProgramOf, SearchedSpecs};
 use serde::{Deserialize, Serialize, Serializer};
 use std::borrow::Cow;
-use work::{EXAMPLE_BATCHES, are_single, numbers};
+use work::{EXAMPLE_BATCHES, EXAMPLE_DECAY, are_single, numbers};
 pub use work::{WithWork, Work};
 
 /// One of the runs of the engine that an algorithm is made of. The algorithm's estimate is the weighted sum of the
@@ -79,9 +82,10 @@ pub struct AlgorithmKeys {
     #[schemars(example = &"FedAvg, H = 10")]
     pub label: Option<String>,
     /// The step size γ (η in SCAFFLSA, μ in BOOK), above 0. Mini-batch SGD takes one step of this
-    /// size in a round; of the runs of Richardson-Romberg it is that of the finest one.
+    /// size in a round; of the runs of Richardson-Romberg it is that of the finest one. It is a number, or
+    /// a multiple of a constant of the problem.
     #[schemars(extend("exclusiveMinimum" = 0.0), example = 0.01)]
-    pub step_size: f64,
+    pub step_size: RelativeNumber,
     /// Polyak-Ruppert averaging of the estimates.
     #[serde(default)]
     pub average: Average,
@@ -91,7 +95,7 @@ pub struct AlgorithmKeys {
 pub type Settings<T> = Flattened<AlgorithmKeys, T>;
 
 /// What the keys of a kind of algorithm mean: above all, which runs of the engine they ask for.
-pub trait AlgorithmKind {
+pub trait AlgorithmKind: Clone {
     /// The family of the kind, whose colour its curves have on pages.
     const FAMILY: Family;
 
@@ -120,6 +124,11 @@ pub trait AlgorithmKind {
     /// The same keys as [`work`](Self::work) returns, to be changed.
     fn work_mut(&mut self) -> Option<&mut Work> {
         None
+    }
+
+    /// The keys of the kind whose numbers may be multiples of constants of the problem, with these numbers.
+    fn relative_numbers_mut(&mut self) -> Vec<(&'static str, &mut RelativeNumber)> {
+        Vec::new()
     }
 
     /// What is wrong with the keys of the kind, apart from what is wrong with the [`Terms`] of its components, which
@@ -184,20 +193,33 @@ macro_rules! has_work {
 use has_work;
 
 impl<T: AlgorithmKind> Settings<T> {
+    /// The keys whose numbers may be multiples of constants of the problem, with these numbers: the step size and those
+    /// of the kind.
+    fn relative_numbers_mut(&mut self) -> Vec<(&'static str, &mut RelativeNumber)> {
+        let mut all = vec![("step-size", &mut self.common.step_size)];
+        all.extend(self.own.relative_numbers_mut());
+        all
+    }
+
     /// Settings with this step size γ and these keys of the kind, without a label and without averaging.
     pub fn plain(step_size: f64, own: T) -> Self {
+        let step_size = step_size.into();
         Self { common: AlgorithmKeys { label: None, step_size, average: Average::None }, own }
     }
 
     /// The runs of the engine whose weighted estimates add up to the estimate of the algorithm.
     pub fn components(&self) -> Vec<Component> {
-        self.own.components(self.common.step_size)
+        self.own.components(self.common.step_size.value())
     }
 
     /// All that is wrong with the settings themselves, whatever the problem is: at most one fault of the terms per key.
     /// Empty if nothing is.
     pub fn check(&self) -> Vec<Fault> {
         let mut faults = Faults(self.own.faults());
+        let mut numbers = self.clone();
+        for (key, number) in numbers.relative_numbers_mut() {
+            number.check(key, &mut faults);
+        }
         if faults.0.is_empty() {
             // Runs of one algorithm mostly have the same faults.
             for fault in self.components().iter().flat_map(|run| run.terms.check()) {
@@ -223,7 +245,7 @@ impl<T: AlgorithmKind + Serialize> Serialize for InCanonicalOrder<'_, T> {
         #[derive(Serialize)]
         #[serde(rename_all = "kebab-case")]
         struct Canonical<'a, T> {
-            step_size: f64,
+            step_size: RelativeNumber,
             #[serde(flatten)]
             own: &'a T,
             average: Average,
@@ -363,7 +385,7 @@ impl Spec {
     pub fn with_scale(&self, step_size: f64, local_steps: u64) -> Self {
         let mut scaled = self.clone();
         of_settings!(&mut scaled, settings => {
-            settings.common.step_size = step_size;
+            settings.common.step_size = step_size.into();
             settings.own.set_local_steps(local_steps);
         });
         scaled
@@ -373,7 +395,7 @@ impl Spec {
     /// the slowest client; for mini-batch SGD it is the batch, and where a coin ends the local steps 1/p, rounded.
     pub fn scale(&self) -> (f64, u64) {
         let local_steps = of_settings!(self, settings => settings.own.local_steps());
-        (self.common().step_size, local_steps)
+        (self.common().step_size.value(), local_steps)
     }
 
     /// What it does in a round, for pages; `None` if that is not known.
@@ -410,20 +432,61 @@ impl Spec {
         of_settings!(self, settings => settings.own.work()).and_then(|work| work.local_epochs)
     }
 
-    /// Whether it is built in, its clients take part by a schedule that is given, and its step sizes are constant: then its
-    /// rounds repeat with a period.
+    /// Whether it is built in, its clients take part by a schedule that is given, and its local steps are the same in all
+    /// rounds: then its rounds repeat with a period.
     pub fn has_schedule(&self) -> bool {
         let is_periodic = |run: &Component| {
             let scheme = &run.terms.participation;
-            scheme.is_scheduled() && !scheme.is_shuffled() && run.terms.decay.is_none()
+            let is_given = scheme.is_scheduled() && !scheme.is_shuffled();
+            is_given && run.terms.repeats_local_work()
         };
         !self.is_custom() && self.components().iter().all(is_periodic)
+    }
+
+    /// The keys whose numbers are multiples of constants of the problem, with these multiples and the numbers that they
+    /// were found to be on an instance, if they were.
+    pub fn multiples(&self) -> Vec<(&'static str, ProblemMultiple, Option<f64>)> {
+        let mut numbers = self.clone();
+        let all = of_settings!(&mut numbers, settings => settings.relative_numbers_mut());
+        let mut multiples = Vec::new();
+        for (key, number) in all {
+            if let Some((multiple, found)) = number.multiple() {
+                multiples.push((key, multiple, found));
+            }
+        }
+        multiples
+    }
+
+    /// Finds the numbers that multiples of constants of the problem are on an instance, whatever was found before.
+    /// `constants` are those of this instance. Returns a fault for each key whose constant is not known there.
+    pub fn resolve(&mut self, facts: &dyn Facts, constants: &ProblemConstants) -> Vec<Fault> {
+        let all = of_settings!(self, settings => settings.relative_numbers_mut());
+        let resolved = all.into_iter().map(|(key, number)| number.resolve(key, facts, constants));
+        resolved.filter_map(Result::err).collect()
+    }
+
+    /// The algorithm as it is launched on an instance: as [`Self::on_instance`] but that multiples of constants of the
+    /// problem stay as they are if their numbers were found before ([`Self::resolve`]), since that may take long.
+    fn for_launch(&self, facts: &dyn Facts) -> Cow<'_, Self> {
+        let is_resolved = self.multiples().iter().all(|(_, _, found)| found.is_some());
+        if is_resolved { self.with_steps_of_epochs(facts) } else { self.on_instance(facts) }
+    }
+
+    /// The algorithm on an instance: multiples of constants of the problem become the numbers that they are there, as
+    /// far as the constants are known, and `local-epochs` the numbers of local steps that they come to.
+    pub fn on_instance(&self, facts: &dyn Facts) -> Cow<'_, Self> {
+        if self.multiples().is_empty() {
+            return self.with_steps_of_epochs(facts);
+        }
+        let mut resolved = self.clone();
+        resolved.resolve(facts, &ProblemConstants::default());
+        Cow::Owned(resolved.with_steps_of_epochs(facts).into_owned())
     }
 
     /// The algorithm on an instance: `local-epochs` become the numbers of local steps that they come to with the records
     /// that the clients hold there. Any other algorithm is the same on all instances, and so is every algorithm on a
     /// problem without records, where manifests may not state epochs.
-    pub fn on_instance(&self, facts: &dyn Facts) -> Cow<'_, Self> {
+    pub fn with_steps_of_epochs(&self, facts: &dyn Facts) -> Cow<'_, Self> {
         if self.local_epochs().is_none() {
             return Cow::Borrowed(self);
         }

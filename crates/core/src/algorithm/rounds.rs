@@ -19,6 +19,9 @@ use writer::RoundWriter;
 /// The most rounds of a schedule of clients of which programs are written.
 pub const LONGEST_PERIOD: usize = 1000;
 
+/// The most local steps of a round that a program writes one by one, since their sizes fall from step to step.
+const MOST_FALLING_STEPS: u64 = 1000;
+
 /// The numbers of clients and of dimensions of a problem, for which a program is written.
 #[derive(Clone, Copy, Debug)]
 pub struct ProblemSize {
@@ -29,8 +32,8 @@ pub struct ProblemSize {
 }
 
 impl Terms {
-    /// The local steps of a client in a round: their size (in the first round where step sizes fall) and number, and
-    /// what each of them is made of. Under a coin the number counts for nothing.
+    /// The local steps of a client in a round: their size (the first one where step sizes fall) and number (without
+    /// stragglers), and what each of them is made of. Under a coin the number counts for nothing.
     pub fn local_update(&self, client: usize) -> LocalUpdate {
         LocalUpdate {
             step: self.step(client),
@@ -126,7 +129,9 @@ impl<'a> ComponentRuns<'a> {
     /// # Errors
     /// [`ProgramError::AdaptiveServer`] if the moves of the server are not linear, [`ProgramError::ShuffledCycle`] if
     /// groups of clients take part in an order that is drawn, [`ProgramError::LongPeriod`] if a schedule of clients has too
-    /// many rounds, and [`ProgramError::Open`] if programs cannot say it for any other reason.
+    /// many rounds, [`ProgramError::RandomWork`] if there are stragglers, [`ProgramError::CohortTwice`] of FedLin with a
+    /// part of the clients, [`ProgramError::ManyFallingSteps`] if too many steps of a round differ in their sizes, and
+    /// [`ProgramError::Open`] if programs cannot say it for any other reason.
     fn check_draws(&self) -> Result<(), ProgramError> {
         if self.participation.is_shuffled() {
             return Err(ProgramError::ShuffledCycle);
@@ -138,6 +143,15 @@ impl<'a> ComponentRuns<'a> {
         for Component { terms, .. } in self.components {
             if terms.server_optimiser.is_some() {
                 return Err(ProgramError::AdaptiveServer);
+            }
+            if terms.stragglers.is_some() {
+                return Err(ProgramError::RandomWork);
+            }
+            if is_part && terms.variates == Variates::Fresh {
+                return Err(ProgramError::CohortTwice);
+            }
+            if terms.decay_by_step().is_some() && terms.most_steps() > MOST_FALLING_STEPS {
+                return Err(ProgramError::ManyFallingSteps { most: MOST_FALLING_STEPS });
             }
             // Nothing is known of the rounds, or the draw of the cohort decides on the weights of the server's mean.
             let is_unknown = matches!(terms.variates, Variates::Unknown(_));
@@ -168,8 +182,8 @@ impl<'a> ComponentRuns<'a> {
 ///
 /// # Errors
 /// [`ProgramError::Open`] if no program says what the rounds do and how the runs share their draws, and
-/// [`ProgramError::AdaptiveServer`] or [`ProgramError::ShuffledCycle`] if this is because of an adaptive server or of a
-/// shuffled schedule.
+/// [`ProgramError::AdaptiveServer`], [`ProgramError::ShuffledCycle`] or [`ProgramError::RandomWork`] if this is because
+/// of an adaptive server, of a shuffled schedule or of stragglers.
 pub fn constant_rounds(components: &[Component], size: ProblemSize) -> Traced {
     ComponentRuns::new(components, size).check_draws()?;
     Ok(constant_rounds_unchecked(components, size))
@@ -179,16 +193,18 @@ pub fn constant_rounds(components: &[Component], size: ProblemSize) -> Traced {
 /// runs since no program says how they share their draws, the means are right here and the second moments are not. Of
 /// FedNova with a cohort and unequal numbers of local steps the means are wrong too: the server weighs the ends of the
 /// cohort equally in this program, and so are those of an adaptive server, which goes a plain step here, and of a
-/// schedule in a drawn order, which is the given one here, or of more rounds than [`LONGEST_PERIOD`], which is cut. Not for
-/// custom algorithms, whose terms do not say what rounds do.
+/// schedule in a drawn order, which is the given one here, or of more rounds than [`LONGEST_PERIOD`], which is cut. So are
+/// those of stragglers, who finish their work here, of steps whose sizes fall beyond the first [`MOST_FALLING_STEPS`] of
+/// a round, which are left out, and of FedLin with a part of the clients, whose variates all clients measure here. Not
+/// for custom algorithms, whose terms do not say what rounds do.
 pub fn constant_rounds_unchecked(components: &[Component], size: ProblemSize) -> Program {
     let runs = ComponentRuns::new(components, size);
     let period = runs.period().min(LONGEST_PERIOD);
-    let first = RoundWriter::new(&runs, 0, 1.0);
+    let first = RoundWriter::new(&runs, 0, 0);
     // The first round of one run without variates is like the later ones.
-    let is_repeated = first.state() == RoundWriter::new(&runs, 1, 1.0).state();
+    let is_repeated = first.state() == RoundWriter::new(&runs, 1, 0).state();
     let count = if is_repeated { period } else { 1 + period };
-    let rounds = (0..count).map(|round| RoundWriter::new(&runs, round, 1.0).write()).collect();
+    let rounds = (0..count).map(|round| RoundWriter::new(&runs, round, 0).write()).collect();
     program_of(size, runs.start_weight(), rounds, period)
 }
 
@@ -208,16 +224,16 @@ pub fn rounds_up_to(components: &[Component], size: ProblemSize, rounds: u64) ->
     let count = if decay.is_some() { rounds as usize + 1 } else { period + 1 };
     let mut all = Vec::new();
     for round in 0..count {
-        let decay_factor = decay.map_or(1.0, |decay| decay.factor(round as u64));
-        all.push(RoundWriter::new(&runs, round, decay_factor).write());
+        let decay_count = components[0].terms.decay_count(round as u64);
+        all.push(RoundWriter::new(&runs, round, decay_count).write());
     }
     let cycle = if decay.is_some() { 0 } else { period };
     Ok(program_of(size, runs.start_weight(), all, cycle))
 }
 
 /// The rounds of N clients as runs of local steps, with corrections or without, whose ends the server averages: THEORY
-/// (6.6). `None` if the rounds do anything else: a coin, step sizes that fall, a cohort, a proximal term, FedNova's
-/// weights, an adaptive server or other control variates than Scaffold's. Of clients that are alike
+/// (6.6). `None` if the rounds do anything else: a coin, step sizes that fall, stragglers, a cohort, a proximal term,
+/// FedNova's weights, an adaptive server or other control variates than Scaffold's. Of clients that are alike
 /// ([`treats_clients_alike`]), 1 stands for any number.
 pub fn local_runs(components: &[Component], clients: usize) -> Option<LocalRuns> {
     let is_corrected = components[0].terms.variates != Variates::None;
@@ -229,7 +245,7 @@ pub fn local_runs(components: &[Component], clients: usize) -> Option<LocalRuns>
             Variates::Kept(Learning::OptionTwo) => is_corrected,
             Variates::Kept(Learning::OptionOne) | Variates::Fresh | Variates::Unknown(_) => false,
         };
-        let is_constant = terms.schedule == Schedule::Every && terms.decay.is_none();
+        let is_constant = terms.schedule == Schedule::Every && terms.repeats_local_work();
         let takes_all = !terms.draws_clients(clients);
         let is_plain = terms.proximal == 0.0
             && terms.progress_weights(clients, None).is_none()

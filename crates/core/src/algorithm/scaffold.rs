@@ -3,7 +3,10 @@
 //! clients at each step, H1 (Alg. 2).
 
 use super::info::{BY_COIN, CORRECTED, Family, MEAN, RoundFormula};
-use super::{AlgorithmKind, Component, Participation, WithWork, Work, has_cohort, has_work};
+use super::{
+    AlgorithmKind, Component, Participation, RelativeNumber, WithWork, Work, has_cohort, has_work,
+    numbers,
+};
 use crate::client_sampling::ParticipationScheme;
 use crate::federated::{Clock, Learning, Schedule, Terms, Variates};
 use crate::problem::Fault;
@@ -19,10 +22,11 @@ pub type Settings = super::Settings<WithWork<Scaffold>>;
 #[serde(rename_all = "kebab-case")]
 pub struct Scaffold {
     /// p, the probability that a local step is followed by communication (H1),
-    /// in place of `local-steps`; from 1e-9 to 1.
+    /// in place of `local-steps`; from 1e-9 to 1. Or a multiple of a constant of the problem, such as
+    /// 1/√κ.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(range(min = 1e-9, max = 1.0), example = 0.1)]
-    pub communication_probability: Option<f64>,
+    #[schemars(extend("minimum" = 1e-9, "maximum" = 1.0), example = 0.1)]
+    pub communication_probability: Option<RelativeNumber>,
     /// What a round is under `communication-probability`.
     #[serde(default, skip_serializing_if = "crate::problem::is_default")]
     #[schemars(extend("default" = "communications"))]
@@ -31,6 +35,10 @@ pub struct Scaffold {
     #[serde(default, skip_serializing_if = "crate::problem::is_default")]
     #[schemars(extend("default" = "option-two"))]
     pub variates: Learning,
+    /// B_k, the numbers of gradients averaged in each local step, cycled over the clients.
+    #[serde(default, skip_serializing_if = "super::are_single")]
+    #[schemars(example = super::EXAMPLE_BATCHES, extend("default" = [1]))]
+    pub batch_per_client: Vec<u64>,
     /// L, the number of clients drawn in each round, or a fraction of all N
     /// above 0 and below 1, which stands for the number nearest to it, at least 1; all by default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -74,11 +82,14 @@ impl AlgorithmKind for WithWork<Scaffold> {
     /// they are not written, the coin decides on the number of local steps.
     fn components(&self, step_size: f64) -> Vec<Component> {
         let schedule = match self.communication_probability {
-            Some(probability) => Schedule::Bernoulli { probability, clock: self.clock },
+            Some(probability) => {
+                Schedule::Bernoulli { probability: probability.value(), clock: self.clock }
+            }
             None => Schedule::Every,
         };
         vec![Component::one(self.common.terms(Terms {
             schedule,
+            batches: numbers(None, &self.batch_per_client),
             cohort: self.cohort.map(Participation::number),
             participation: self.participation.clone(),
             server_step: self.server_step,
@@ -87,13 +98,19 @@ impl AlgorithmKind for WithWork<Scaffold> {
         }))]
     }
 
+    /// The probability of communication, if it is written.
+    fn relative_numbers_mut(&mut self) -> Vec<(&'static str, &mut RelativeNumber)> {
+        let probability = self.own.communication_probability.as_mut();
+        probability.map(|p| ("communication-probability", p)).into_iter().collect()
+    }
+
     fn set_local_steps(&mut self, local_steps: u64) {
         self.common.local_steps = Some(local_steps);
     }
 
     /// The first thing that is wrong with the combination of keys, if any: those of a coin and those of fixed numbers
-    /// of local steps exclude each other. `cohort` and `server-step`, and the numbers themselves, are checked with the
-    /// terms.
+    /// of local steps exclude each other, but for `decay`. `cohort` and `server-step`, and the numbers themselves, are
+    /// checked with the terms.
     fn faults(&self) -> Vec<Fault> {
         if self.communication_probability.is_none() {
             if self.clock != Clock::Communications {
@@ -101,12 +118,11 @@ impl AlgorithmKind for WithWork<Scaffold> {
             }
             return self.common.faults();
         }
-        if self.common.decay.is_some() {
-            let message = "cannot be combined with `communication-probability`: communication by a coin has no rounds of fixed length";
-            return one_fault("decay", message);
-        }
-        if self.common != Work::default() {
-            let message = "stands in place of `local-steps`, `steps-per-client`, `local-epochs` and `normalised`: the number of local steps is random";
+        // Step sizes may fall from one communication to the next.
+        let mut others = self.common.clone();
+        others.decay = None;
+        if others != Work::default() {
+            let message = "stands in place of `local-steps`, `steps-per-client`, `local-epochs`, `stragglers` and `normalised`: the number of local steps is random";
             return one_fault("communication-probability", message);
         }
         if self.variates != Learning::OptionTwo {

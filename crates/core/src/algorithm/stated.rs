@@ -28,25 +28,19 @@ mod tests {
     use crate::algorithm::richardson_romberg::{Base, Extrapolate, RichardsonRomberg};
     use crate::algorithm::scaffnew::Scaffnew;
     use crate::algorithm::{AlgorithmKind, Settings, Spec, WithWork, Work};
-    use crate::client_sampling::ParticipationScheme;
 
     #[test]
     fn every_kind_is_told_apart() {
         fn of<T: AlgorithmKind>(own: T, spec: fn(Settings<T>) -> Spec) -> StatedAlgorithm {
             spec(Settings::plain(0.1, own)).stated()
         }
-        let own =
-            FedProx { proximal: 1.0, cohort: None, participation: ParticipationScheme::Normalised };
-        let pulled = WithWork { common: Work::equal(2), own };
+        let pulled = WithWork { common: Work::equal(2), own: FedProx::new(1.0) };
         let mut not_pulled = pulled.clone();
-        not_pulled.own.proximal = 0.0;
+        not_pulled.own.proximal = 0.0.into();
         assert_eq!(of(pulled, Spec::FedProx), StatedAlgorithm::Other);
         assert_eq!(of(not_pulled, Spec::FedProx), StatedAlgorithm::FedAvg);
-        let batches =
-            MinibatchSgd { batch: 2, cohort: None, participation: ParticipationScheme::Normalised };
-        assert_eq!(of(batches, Spec::MinibatchSgd), StatedAlgorithm::MinibatchSgd);
-        let coin = Scaffnew { communication_probability: 0.1, clock: Default::default() };
-        assert_eq!(of(coin, Spec::Scaffnew), StatedAlgorithm::RandomScaffold);
+        assert_eq!(of(MinibatchSgd::new(2), Spec::MinibatchSgd), StatedAlgorithm::MinibatchSgd);
+        assert_eq!(of(Scaffnew::new(0.1), Spec::Scaffnew), StatedAlgorithm::RandomScaffold);
         let over_step = crate::sample::romberg(2, Extrapolate::StepSize);
         let three = RichardsonRomberg { points: 3, ..over_step.clone() };
         let over_scaffold = RichardsonRomberg { over: Base::Scaffold, ..over_step.clone() };

@@ -261,7 +261,7 @@ fn runs_of_unequal_work_share_their_noise_round_by_round() {
 #[test]
 fn falling_steps_are_those_of_their_rounds() {
     let problem = quadratics(0.0);
-    let decay = Decay { power: 0.5, offset: 3.0 };
+    let decay = Decay::by_rounds(0.5, 3.0);
     let mut falling = fedavg::Settings::new(0.1, 4);
     falling.own.common.decay = Some(decay);
     let mut theta = vec![1.0; 3];
@@ -281,7 +281,7 @@ fn falling_steps_are_those_of_their_rounds() {
 /// FedAvg with four local steps in a round and step sizes that fall from round to round.
 fn with_decay(power: f64, offset: f64) -> Spec {
     let mut settings = fedavg::Settings::new(0.1, 4);
-    settings.own.common.decay = Some(Decay { power, offset });
+    settings.own.common.decay = Some(Decay::by_rounds(power, offset));
     Spec::FedAvg(settings)
 }
 
@@ -299,8 +299,10 @@ fn what_is_wrong_with_falling_steps_and_points_is_named() {
     assert_eq!(faulty_keys(&with_decay(0.5, 0.0)), ["decay.offset"]);
     let mut coin = scaffold::Settings::new(0.1, 1);
     coin.own.common.local_steps = None;
-    coin.own.common.decay = Some(Decay { power: 0.5, offset: 1.0 });
-    coin.own.own.communication_probability = Some(0.5);
+    coin.own.common.decay = Some(Decay::by_rounds(0.5, 1.0));
+    coin.own.own.communication_probability = Some(0.5.into());
+    assert!(faulty_keys(&Spec::Scaffold(coin.clone())).is_empty());
+    coin.own.own.clock = crate::federated::Clock::Steps;
     assert_eq!(faulty_keys(&Spec::Scaffold(coin)), ["decay"]);
     for (extrapolate, points, expected) in [
         (Extrapolate::StepSize, 4, &[][..]),
@@ -319,23 +321,10 @@ fn other_names_are_the_same_algorithms() {
     let problem = quadratics(1.0);
     let mut coin = scaffold::Settings::new(0.1, 1);
     coin.own.common.local_steps = None;
-    coin.communication_probability = Some(0.2);
-    let clock = crate::federated::Clock::Communications;
-    let own_keys = scaffnew::Scaffnew { communication_probability: 0.2, clock };
-    let scaffnew = Settings::plain(0.1, own_keys);
-    let sgd = Settings::plain(
-        0.1,
-        minibatch_sgd::MinibatchSgd {
-            batch: 1,
-            cohort: None,
-            participation: ParticipationScheme::Normalised,
-        },
-    );
-    let not_pulled = fedprox::FedProx {
-        proximal: 0.0,
-        cohort: None,
-        participation: ParticipationScheme::Normalised,
-    };
+    coin.communication_probability = Some(0.2.into());
+    let scaffnew = Settings::plain(0.1, scaffnew::Scaffnew::new(0.2));
+    let sgd = Settings::plain(0.1, minibatch_sgd::MinibatchSgd::new(1));
+    let not_pulled = fedprox::FedProx::new(0.0);
     let prox = Settings::plain(0.1, WithWork { common: Work::equal(3), own: not_pulled });
     let one_step = fedavg::Settings::new(0.1, 1);
     let three_steps = fedavg::Settings::new(0.1, 3);

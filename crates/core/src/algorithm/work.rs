@@ -1,6 +1,6 @@
 //! The keys of algorithms whose clients may do unequal numbers of local steps.
 
-use crate::federated::{Decay, Terms};
+use crate::federated::{Decay, Stragglers, Terms};
 use crate::flattened::Flattened;
 use crate::problem::{Fault, Faults};
 use schemars::JsonSchema;
@@ -38,11 +38,16 @@ pub struct Work {
     #[schemars(example = true, extend("default" = false))]
     pub normalised: bool,
     /// Step sizes that fall from round to round, γ_t = γ (1 + t/offset)^(−power), so that the
-    /// iterates tend to θ\* and not to a point at a distance of order γ. Without this table they are
-    /// constant.
+    /// iterates tend to θ\* and not to a point at a distance of order γ; with `by = "local-steps"` they
+    /// fall from local step to local step. Without this table they are constant.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(example = EXAMPLE_DECAY)]
     pub decay: Option<Decay>,
+    /// Clients that do a random part of their work in a round, as in FedProx's experiments. Without
+    /// this table all finish it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(example = EXAMPLE_STRAGGLERS)]
+    pub stragglers: Option<Stragglers>,
 }
 
 impl Work {
@@ -59,7 +64,14 @@ impl Work {
             None => &self.steps_per_client,
         };
         let local_steps = numbers(self.local_steps, of_clients);
-        Terms { local_steps, normalised: self.normalised, decay: self.decay, ..terms }
+        let stragglers =
+            self.stragglers.map(|keys| Stragglers { epochs: self.whole_epochs(), ..keys });
+        Terms { local_steps, normalised: self.normalised, decay: self.decay, stragglers, ..terms }
+    }
+
+    /// `local-epochs`, if they are written and a whole number.
+    fn whole_epochs(&self) -> Option<u64> {
+        self.local_epochs.filter(|epochs| epochs.fract() == 0.0).map(|epochs| epochs as u64)
     }
 
     /// Sets the numbers of local steps of all clients that the epochs of these keys come to. `calls_of_epoch` are the
@@ -107,6 +119,13 @@ impl Work {
         }
         if let Some(epochs) = self.local_epochs {
             faults.positive("local-epochs", epochs);
+            // A straggler does whole epochs, or if epochs are no whole number any number of local steps.
+            let most = self.stragglers.and_then(|stragglers| stragglers.most);
+            faults.require(most.is_none() || epochs.fract() == 0.0, "stragglers.most", || {
+                format!(
+                    "counts epochs, so that `local-epochs` must be a whole number, not {epochs}"
+                )
+            });
         }
         faults.0
     }
@@ -121,7 +140,9 @@ const EXAMPLE_STEPS: [u64; 3] = [1, 2, 5];
 /// An example of the key `batch-per-client` for the documentation.
 pub(super) const EXAMPLE_BATCHES: [u64; 2] = [1, 4];
 /// An example of the key `decay` for the documentation.
-const EXAMPLE_DECAY: Decay = Decay { power: 0.66, offset: 10.0 };
+pub(super) const EXAMPLE_DECAY: Decay = Decay::by_rounds(0.66, 10.0);
+/// An example of the key `stragglers` for the documentation.
+const EXAMPLE_STRAGGLERS: Stragglers = Stragglers { fraction: 0.9, most: None, epochs: None };
 
 /// E_k or B_k as [`Terms`] have them, from two keys: `each`, a list that clients take in turn, or if it is empty `all`,
 /// the number of every client; 1 without either. The list that is returned is never empty.

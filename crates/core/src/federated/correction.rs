@@ -116,6 +116,22 @@ impl ControlVariates {
         self.variates[client * self.d..][..self.d].copy_from_slice(value);
     }
 
+    /// The stored c_k, N rows of d; empty before any was stored.
+    pub(super) fn stored(&self) -> &[f64] {
+        &self.variates
+    }
+
+    /// ξ_k ← `mean` − c_k for the members of a cohort, whose c_k were set; those of other clients stay as they are. The
+    /// mean is the caller's, d numbers, so that Σ π_k ξ_k need not be 0.
+    pub(super) fn correct_members(&mut self, members: &Members, mean: &[f64]) {
+        let d = self.d;
+        for &client in members.indices() {
+            for i in 0..d {
+                self.corrections[client * d + i] = mean[i] - self.variates[client * d + i];
+            }
+        }
+    }
+
     /// ξ_k ← ξ_k + (p/γ)(θ_k − θ̄) for every client, at a communication under
     /// a coin of probability p (SCAFFLSA Alg. 2; Scaffnew): `ends` are θ_k, N
     /// rows of d, `mean` is θ̄ by the clients' shares, `rate` p/γ. It is done by c_k ← c_k − (p/γ)(θ_k − θ̄), from

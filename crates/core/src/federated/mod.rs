@@ -9,6 +9,7 @@
 
 mod correction;
 mod cost;
+mod decay;
 mod draw;
 mod messages;
 mod pool;
@@ -16,6 +17,9 @@ mod progress;
 mod round_clients;
 mod sampling;
 mod server_optimiser;
+mod step_sizes;
+mod straggler_draws;
+mod stragglers;
 mod terms;
 mod together;
 mod work;
@@ -25,6 +29,7 @@ use crate::problem::Problem;
 use crate::rng::{Purpose, Stream};
 pub use correction::ControlVariates;
 pub use cost::Cost;
+pub use decay::{Decay, DecayUnit};
 pub use draw::{Draw, DrawError};
 pub use messages::ErrorFeedback;
 use pool::{AnyPool, LocalRound, Pool, advance_in_parallel};
@@ -33,9 +38,11 @@ pub use round_clients::{LocalWork, RoundClients};
 use sampling::{ClientSampler, DrawWeights};
 use server_optimiser::ServerMoments;
 pub use server_optimiser::{SecondMoment, ServerOptimiser};
-pub use terms::{Clock, Decay, Learning, Schedule, StatedPrice, Terms, Variates, expected_steps};
+use straggler_draws::StragglerDraws;
+pub use stragglers::Stragglers;
+pub use terms::{Clock, Learning, Schedule, StatedPrice, Terms, Variates, expected_steps};
 pub use together::{RunsTogether, Together, runs_together};
-use work::{Participants, StepPlans};
+use work::{Participants, RoundWork, StepPlans};
 
 /// A run of an algorithm, which a runner drives and measures.
 pub trait Run {
@@ -129,10 +136,14 @@ pub struct Federated<'p, P: Problem> {
     moments: Option<ServerMoments>,
     /// What draws the clients of each round; `None` if all take part.
     sampler: Option<ClientSampler>,
+    /// What draws the stragglers of each round; `None` if all clients finish their work.
+    stragglers: Option<StragglerDraws>,
     coin: Coin,
     cost: Cost,
-    /// The number of rounds so far, counted only where step sizes fall.
-    decayed: u64,
+    /// What the decay of step sizes has counted before the round that comes next; 0 without a decay.
+    decay_count: u64,
+    /// What the decay counts in a round: 1, or the most local steps of a client; 0 without a decay.
+    decay_per_round: u64,
 }
 
 impl<'p, P: Problem> Federated<'p, P> {
@@ -147,17 +158,22 @@ impl<'p, P: Problem> Federated<'p, P> {
         let d = problem.dim();
         assert_eq!(from.start.len(), d);
         let corrected = terms.variates != Variates::None;
-        let plans = StepPlans::new(&terms, n, 1.0);
+        let plans = StepPlans::new(&terms, n, 0);
         let shares = problem.unequal_shares();
         let weights = terms.progress_weights(n, shares);
-        // FedNova's weights are not those of the default scheme, also where shares are equal.
-        let are_unequal = shares.is_some() || weights.is_some();
+        // FedNova's weights are not those of the default scheme, also where shares are equal. Where stragglers are drawn
+        // it has some in nearly every round.
+        let draws_progress = terms.normalised_progress && terms.stragglers.is_some();
+        let are_unequal = shares.is_some() || weights.is_some() || draws_progress;
         let scheme = terms.participation.for_shares(are_unequal);
         let sampler = ClientSampler::new(&scheme, terms.cohort, n, shares);
         let progress = weights.map(|weights| ProgressWeights::new(&terms, weights));
+        let stragglers = StragglerDraws::new(&terms, n, from);
         let stream = Stream::new(from.seed, Purpose::Server, from.copy, from.replicate, 0);
         let moments = terms.server_optimiser.map(|optimiser| ServerMoments::new(optimiser, d));
         let mut run = Self {
+            decay_count: 0,
+            decay_per_round: terms.decay_count(1),
             terms,
             cohort: Participants::new(Members::all(n), &plans.clients),
             plans,
@@ -169,9 +185,9 @@ impl<'p, P: Problem> Federated<'p, P> {
             progress,
             moments,
             sampler,
+            stragglers,
             coin: Coin { stream, until: 0, clients_moved: false },
             cost: Cost::default(),
-            decayed: 0,
         };
         run.coin.until = run.steps_to_communication();
         run
@@ -211,6 +227,44 @@ impl<'p, P: Problem> Federated<'p, P> {
         advance_in_parallel(problem, self.prepare_cohort(steps));
     }
 
+    /// Runs the local steps of a round with fixed numbers of them from θ_t, after which the members' rows of `ends`
+    /// have the new θ_k.
+    fn advance_fixed_round(&mut self) {
+        if self.terms.decay_by_step().is_some() {
+            self.advance_step_by_step();
+        } else {
+            self.advance(self.plans.equal_steps);
+        }
+    }
+
+    /// Runs the local steps of a round one by one, since their sizes fall. A client takes part in as many of them as it
+    /// has steps in this round. Its draws are those that it would have if all were run at once.
+    fn advance_step_by_step(&mut self) {
+        // The round was counted already, when its steps were planned.
+        let count = self.decay_count - self.decay_per_round;
+        for step in 0..self.cohort.work.slowest {
+            let factor = self.terms.step_factor(count, step);
+            let mut plans = self.plans.clients.clone();
+            for (client, plan) in plans.iter_mut().enumerate() {
+                plan.step = factor * self.terms.step(client);
+            }
+            let members = self.cohort.members.indices().iter().copied();
+            let members = Members::new(members.filter(|k| plans[*k].steps > step).collect());
+            let proximal = Proximal { weight: self.terms.proximal, anchor: &self.theta };
+            let problem = self.pool.problem;
+            let cohort = self.pool.prepare_cohort(LocalRound {
+                members: &members,
+                start: (step == 0).then_some(&self.theta[..]),
+                ends: &mut self.ends,
+                corrections: self.variates.as_ref().map(ControlVariates::corrections),
+                plans: &plans,
+                steps: Some(1),
+                extended: (!self.plans.plain).then_some(proximal),
+            });
+            advance_in_parallel(problem, cohort);
+        }
+    }
+
     /// Sets c_k to the mean of E_k B_k oracle calls at `self.theta`, for each member of the cohort, and updates ξ of
     /// all clients; other clients keep their c_k. Callers see to it that `self.theta` is θ_t, the start of the round.
     fn measure_variates(&mut self) {
@@ -223,7 +277,26 @@ impl<'p, P: Problem> Federated<'p, P> {
             self.pool.mean_field(client, calls, &self.theta, &mut mean, &mut one);
             variates.set(client, &mean);
         }
-        variates.update_corrections();
+        if self.terms.variates == Variates::Fresh && self.sampler.is_some() {
+            self.correct_members();
+        } else if let Some(variates) = &mut self.variates {
+            variates.update_corrections();
+        }
+    }
+
+    /// Sets ξ_k of the members of a cohort to the mean of what they have just measured minus their own c_k: other
+    /// clients have measured nothing in this round. The members have the weights in this mean that they have in that of
+    /// their ends, also where these do not sum to 1.
+    fn correct_members(&mut self) {
+        let Some(variates) = &self.variates else { return };
+        let members = &self.cohort.members;
+        let mut mean = vec![0.0; self.theta.len()];
+        pool::average(self.mean_weights(), members, variates.stored(), &mut mean);
+        let weight = self.sampler.as_ref().map_or(1.0, |s| s.sum_of_weights(members.indices()));
+        mean.iter_mut().for_each(|x| *x *= weight);
+        if let Some(variates) = &mut self.variates {
+            variates.correct_members(&self.cohort.members, &mean);
+        }
     }
 
     /// The weights of the ends in the server's mean, N numbers, of which those of the participating clients are divided
@@ -291,29 +364,39 @@ impl<'p, P: Problem> Federated<'p, P> {
         }
     }
 
-    /// Sets the step sizes of the round that begins, if they fall from round to round, and counts the round for this.
-    /// Otherwise the plans stay as they are.
-    fn update_step_sizes(&mut self) {
-        if let Some(decay) = self.terms.decay {
-            let clients = self.pool.streams.len();
-            self.plans = StepPlans::new(&self.terms, clients, decay.factor(self.decayed));
-            self.decayed += 1;
+    /// Plans the local steps of the round that begins, if they are not the same in every round: their sizes fall, or
+    /// stragglers are drawn among the clients that take part. Counts the round for the decay of step sizes.
+    fn plan_local_steps(&mut self) {
+        if self.terms.repeats_local_work() {
+            return;
         }
+        let clients = self.pool.streams.len();
+        if let Some(stragglers) = &mut self.stragglers {
+            self.terms.local_steps = stragglers.draw(&self.cohort.members);
+            let weights = self.terms.progress_weights(clients, self.pool.problem.unequal_shares());
+            self.progress = weights.map(|weights| ProgressWeights::new(&self.terms, weights));
+        }
+        self.plans = StepPlans::new(&self.terms, clients, self.decay_count);
+        self.decay_count += self.decay_per_round;
     }
 
-    /// Begins a round with fixed numbers of local steps, up to the local steps: sets step sizes, draws the cohort
-    /// unless all take part, and measures variates that are measured anew (FedLin). The caller then runs the local
-    /// steps of [`Self::prepare_cohort`] and calls [`Self::end_fixed_round`].
+    /// Begins a round with fixed numbers of local steps, up to the local steps: draws the cohort unless all take part,
+    /// plans local steps, and measures variates that are measured anew (FedLin). The caller then runs the local
+    /// steps, such as those of [`Self::prepare_cohort`], and calls [`Self::end_fixed_round`].
     fn begin_fixed_round(&mut self) {
-        self.update_step_sizes();
         if let Some(sampler) = &mut self.sampler {
-            let members = sampler.draw(&mut self.coin.stream);
-            self.cohort = Participants::new(members, &self.plans.clients);
-            if let Some(progress) = &mut self.progress {
-                progress.begin_round(sampler, self.cohort.members.indices());
-            }
+            self.cohort.members = sampler.draw(&mut self.coin.stream);
         }
-        if self.terms.variates == Variates::Fresh {
+        self.plan_local_steps();
+        if self.sampler.is_some() || self.stragglers.is_some() {
+            self.cohort.work = RoundWork::of_members(&self.cohort.members, &self.plans.clients);
+        }
+        let members = self.cohort.members.indices();
+        if let (Some(progress), Some(sampler)) = (&mut self.progress, &self.sampler) {
+            progress.begin_round(sampler, members);
+        }
+        // If nobody takes part, nobody measures anything.
+        if self.terms.variates == Variates::Fresh && !self.cohort.members.indices().is_empty() {
             self.measure_variates();
         }
     }
@@ -381,6 +464,7 @@ impl<'p, P: Problem> Federated<'p, P> {
     /// steps, between which clients may communicate several times or not at all. All clients take part in each step,
     /// and the cost of the steps is counted here.
     fn run_by_coin(&mut self, probability: f64, clock: Clock) {
+        self.plan_local_steps();
         let mut left = match clock {
             Clock::Communications => self.coin.until,
             Clock::Steps => expected_steps(probability),
@@ -398,7 +482,8 @@ impl<'p, P: Problem> Federated<'p, P> {
             self.cost.oracle_calls += steps * all * self.pool.problem.batch();
             self.cost.sequential_calls += steps * largest * self.pool.problem.batch();
             if self.coin.until == 0 {
-                self.communicate(probability / self.terms.step_size);
+                // Under a coin all clients have one step size.
+                self.communicate(probability / self.plans.clients[0].step);
             }
         }
         if clock == Clock::Steps {
@@ -416,10 +501,12 @@ impl<'p, P: Problem> Federated<'p, P> {
     /// Makes a communication under the coin, counts its cost, and draws when the next one is; the variates learn at
     /// `rate` = p/γ.
     fn communicate(&mut self, rate: f64) {
+        std::mem::swap(&mut self.before, &mut self.theta);
         self.average();
         if let Some(variates) = &mut self.variates {
             variates.learn_by_coin(&self.ends, &self.theta, rate);
         }
+        self.move_server();
         self.cost.communications += 1;
         self.cost.send(2 * self.pool.streams.len() as u64, self.theta.len());
         self.coin.clients_moved = false;
@@ -435,7 +522,7 @@ impl<P: Problem> Run for Federated<'_, P> {
                 self.begin_fixed_round();
                 // If nobody takes part, θ and all variates stay, and nothing is sent.
                 if !self.cohort.members.indices().is_empty() {
-                    self.advance(self.plans.equal_steps);
+                    self.advance_fixed_round();
                     self.end_fixed_round();
                 }
             }
@@ -454,9 +541,8 @@ impl<P: Problem> Run for Federated<'_, P> {
     fn clients(&self) -> Option<Clients<'_>> {
         let lengths = match self.terms.schedule {
             Schedule::Every => self.plans.lengths.clone(),
-            // Under a coin all clients have the step size γ.
             Schedule::Bernoulli { probability, .. } => {
-                vec![self.terms.step_size / probability; self.pool.streams.len()]
+                self.plans.clients.iter().map(|plan| plan.step / probability).collect()
             }
         };
         Some(Clients {
@@ -476,12 +562,14 @@ impl<P: Problem> Run for Federated<'_, P> {
         let have_equal_weights = problem.unequal_shares().is_none() && self.progress.is_none();
         let measure_nothing =
             matches!(variates, Variates::None | Variates::Kept(Learning::OptionTwo));
-        // The plans of the first round serve all rounds, since step sizes do not rise.
+        // The plans of the first round serve all rounds, since neither step sizes nor numbers of steps rise.
         let plans = &self.plans.clients;
         let has_supports =
             problem.sparse_records().is_some_and(|records| records.has_supports(plans, *proximal));
+        // Weights of FedNova that are equal in the first round differ where stragglers are drawn.
+        let is_simple = self.terms.decay_by_step().is_none() && self.stragglers.is_none();
         self.pool.on_supports =
-            all_take_part && have_equal_weights && measure_nothing && has_supports;
+            all_take_part && have_equal_weights && measure_nothing && has_supports && is_simple;
     }
 
     fn noise(&self) -> &[Stream] {

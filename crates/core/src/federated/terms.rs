@@ -1,7 +1,7 @@
 //! The terms of a run: everything in which algorithms differ, as values. An algorithm
 //! is a choice of terms.
 
-use super::ServerOptimiser;
+use super::{Decay, ServerOptimiser, Stragglers};
 use crate::client_sampling::{ParticipationScheme, proportional_fault};
 use crate::problem::{Fault, Faults};
 use crate::words::count;
@@ -36,28 +36,10 @@ pub struct Terms {
     pub variates: Variates,
     /// The weight μ of a proximal term μ(θ_c − θ_t) in every local step (FedProx); 0 without one.
     pub proximal: f64,
-    /// How γ falls from round to round; `None` if it is constant.
+    /// How γ falls from round to round or from local step to local step; `None` if it is constant.
     pub decay: Option<Decay>,
-}
-
-/// γ_t = γ (1 + t/t₀)^(−α) in the round after t others.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub struct Decay {
-    /// α, above 0 and at most 1. Above ½ the mean of the iterates forgets the heterogeneity bias
-    /// faster than its standard deviation falls.
-    #[schemars(extend("exclusiveMinimum" = 0.0), range(max = 1.0), example = 0.66)]
-    pub power: f64,
-    /// t₀, above 0: the rounds after which the decay begins to count.
-    #[schemars(extend("exclusiveMinimum" = 0.0), example = 10.0)]
-    pub offset: f64,
-}
-
-impl Decay {
-    /// γ_t/γ in the round that comes after `rounds` rounds: 1 in the first.
-    pub fn factor(self, rounds: u64) -> f64 {
-        libm::pow(1.0 + rounds as f64 / self.offset, -self.power)
-    }
+    /// The clients that do a random part of their work in a round; `None` if all finish it.
+    pub stragglers: Option<Stragglers>,
 }
 
 /// After which local steps clients communicate.
@@ -156,6 +138,7 @@ impl Terms {
             variates: Variates::None,
             proximal: 0.0,
             decay: None,
+            stragglers: None,
         }
     }
 
@@ -320,7 +303,9 @@ impl Terms {
         let all_take_part = !self.draws_clients(clients);
         let steps = &self.local_steps;
         // Whether γ_k E_k is the same for all clients.
-        let have_one_length = self.normalised || steps.iter().all(|e| *e == steps[0]);
+        let have_equal_steps = steps.iter().all(|e| *e == steps[0]);
+        let is_normalised = self.normalised && self.decay_by_step().is_none();
+        let have_one_length = self.stragglers.is_none() && (is_normalised || have_equal_steps);
         match self.variates {
             Variates::None => 2,
             Variates::Kept(Learning::OptionTwo) if all_take_part && have_one_length => 2,
@@ -340,14 +325,15 @@ impl Terms {
         if let Some(frequencies) = frequencies {
             let mut sum = 0.0;
             for (client, frequency) in frequencies.iter().enumerate() {
-                sum += frequency * self.calls_of_client(client);
+                sum += frequency * self.mean_calls_of_client(client, clients);
             }
             return call_factor * sum / clients as f64;
         }
         let calls_of_participant = if are_alike {
-            self.calls_of_client(0)
+            self.mean_calls_of_client(0, clients)
         } else {
-            (0..clients).map(|client| self.calls_of_client(client)).sum::<f64>() / clients as f64
+            let all = (0..clients).map(|client| self.mean_calls_of_client(client, clients));
+            all.sum::<f64>() / clients as f64
         };
         call_factor * self.part_of_clients(clients) * calls_of_participant
     }
@@ -389,6 +375,19 @@ impl Terms {
         match self.schedule {
             Schedule::Every => (self.steps(client) * self.batch(client)) as f64,
             Schedule::Bernoulli { probability, .. } => self.batch(client) as f64 / probability,
+        }
+    }
+
+    /// [`Self::calls_of_client`] on average over the draws of stragglers, on a problem with this number of clients. Where
+    /// the number of those who take part is random, their mean number, rounded, stands for it.
+    fn mean_calls_of_client(&self, client: usize, clients: usize) -> f64 {
+        match self.stragglers {
+            Some(stragglers) if self.schedule == Schedule::Every => {
+                let members = self.participation.mean_participants(self.cohort, clients);
+                let members = libm::floor(members + 0.5).max(1.0) as usize;
+                stragglers.mean_steps(self.steps(client), members) * self.batch(client) as f64
+            }
+            _ => self.calls_of_client(client),
         }
     }
 
@@ -446,9 +445,6 @@ impl Terms {
         for fault in self.participation.check(self.cohort) {
             faults.0.push(Fault::new(fault.key, fault.message));
         }
-        if self.variates == Variates::Fresh {
-            self.require_all_clients(&mut faults, "is not supported for FedLin");
-        }
         faults.positive("server-step", self.server_step);
         if let Some(optimiser) = &self.server_optimiser {
             optimiser.check(&mut faults);
@@ -464,23 +460,36 @@ impl Terms {
                 )
             });
         }
-        if let Some(Decay { power, offset }) = self.decay {
-            faults.require(power > 0.0 && power <= 1.0, "decay.power", || {
-                format!("must be above 0 and at most 1, not {power}")
-            });
-            faults.positive("decay.offset", offset);
+        self.check_decay(&mut faults);
+        if let Some(stragglers) = self.stragglers {
+            stragglers.check(&mut faults);
         }
-        if let Schedule::Bernoulli { probability: p, .. } = self.schedule {
+        self.check_coin(&mut faults);
+        faults.0
+    }
+
+    /// Adds what cannot be combined with a coin, and a probability that is out of range.
+    fn check_coin(&self, faults: &mut Faults) {
+        if let Schedule::Bernoulli { probability: p, clock } = self.schedule {
             faults.require((1e-9..=1.0).contains(&p), "communication-probability", || {
                 format!("must be from 1e-9 to 1, not {p}")
             });
             let message = "cannot be combined with `communication-probability`: all clients take every local step";
-            self.require_all_clients(&mut faults, message);
-            faults.require(self.server_step == 1.0, "server-step", || {
-                "cannot be combined with `communication-probability`: communication by a coin has no server step".into()
+            self.require_all_clients(faults, message);
+            // A round of a fixed number of local steps has no θ_t at its start: clients are apart there.
+            let ends_at_communication = clock == Clock::Communications;
+            let is_plain = self.server_step == 1.0 || ends_at_communication;
+            faults.require(is_plain, "server-step", || {
+                "needs rounds that end at communications: `clock = \"communications\"`".into()
+            });
+            let is_constant = self.decay.is_none() || ends_at_communication;
+            faults.require(is_constant, "decay", || {
+                "needs rounds that end at communications: `clock = \"communications\"`".into()
+            });
+            faults.require(self.decay_by_step().is_none(), "decay.by", || {
+                "must be \"rounds\" under a coin, whose communications have one step size".into()
             });
         }
-        faults.0
     }
 
     /// Adds a fault with this message to the key by which clients are left out of rounds, if one does.

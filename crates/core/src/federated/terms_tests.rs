@@ -25,7 +25,7 @@ fn linear_problem() -> Quadratic {
 
 /// Logistic regression of four heterogeneous clients in three dimensions.
 fn curved_problem() -> logistic::Logistic {
-    sample::build(&logistic::Settings { records: 30, l2: 0.5, ..sample::blobs() }, 3)
+    sample::build(&logistic::Settings { records: 30, l2: 0.5.into(), ..sample::blobs() }, 3)
 }
 
 /// Clients with one distribution, additive noise.

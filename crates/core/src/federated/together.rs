@@ -40,11 +40,14 @@ pub fn runs_together(gain: JointGain, entries: usize, terms: &Terms, runs: u64) 
     }
 }
 
-/// Whether runs with these terms can go on together: rounds must have a fixed number of local steps. All clients must
-/// take part, or the runs share calls, in which clients may differ.
+/// Whether runs with these terms can go on together: rounds must have a fixed number of local steps, which a client takes
+/// with one size. All clients must take part and finish their work, so that the runs do not differ in this, unless they
+/// share calls, in which clients and their numbers of steps may differ.
 fn can_go_together(gain: JointGain, terms: &Terms) -> bool {
     let may_differ = matches!(gain, JointGain::SharedCalls);
-    terms.schedule == Schedule::Every && (may_differ || !terms.may_leave_out_clients())
+    let are_alike = !terms.may_leave_out_clients() && terms.stragglers.is_none();
+    let has_one_size = terms.decay_by_step().is_none();
+    terms.schedule == Schedule::Every && has_one_size && (may_differ || are_alike)
 }
 
 /// Several runs of one algorithm that go on together, round by round.
@@ -76,8 +79,8 @@ impl<'p, P: Problem> Together<'p, P> {
     /// A run from each of these conditions, at its θ_0.
     ///
     /// # Panics
-    /// If rounds do not have a fixed number of local steps of all clients, under a coin or, unless the runs share calls,
-    /// with a cohort.
+    /// If rounds do not have a fixed number of local steps of all clients, or steps of a round differ in their sizes:
+    /// under a coin, if sizes fall from step to step, or, unless the runs share calls, with a cohort or stragglers.
     pub fn new(problem: &'p P, terms: &Terms, from: &[Conditions<'_>]) -> Self {
         assert!(can_go_together(problem.joint_gain(), terms));
         let mut runs = Vec::with_capacity(from.len());
@@ -94,6 +97,8 @@ impl<P: Problem> RunsTogether for Together<'_, P> {
         let unstopped = self.runs.iter_mut().filter(|joint| joint.goes_on);
         let mut active: Vec<_> = unstopped.map(|joint| &mut joint.run).collect();
         active.iter_mut().for_each(|run| run.begin_fixed_round());
+        // A round with nobody changes nothing.
+        active.retain(|run| !run.cohort.members.indices().is_empty());
         let mut cohorts: Vec<Cohort<'_, P::State>> = Vec::with_capacity(active.len());
         for run in &mut active {
             cohorts.push(run.prepare_cohort(run.plans.equal_steps));
@@ -123,7 +128,7 @@ mod tests {
         let start = vec![0.5; problem.dim()];
         let from = |replicate| Conditions { seed: 5, replicate, start: &start, rounds: 9, copy: 0 };
         for terms in sample::terms(0.1, 5) {
-            if terms.schedule != Schedule::Every || terms.cohort.is_some() {
+            if !can_go_together(problem.joint_gain(), &terms) {
                 continue;
             }
             let mut together = Together::new(problem, &terms, &[from(0), from(1), from(2)]);
@@ -152,7 +157,7 @@ mod tests {
 
     #[test]
     fn runs_have_the_bits_that_they_have_alone() {
-        let records = logistic::Settings { records: 30, l2: 0.5, ..sample::blobs() };
+        let records = logistic::Settings { records: 30, l2: 0.5.into(), ..sample::blobs() };
         let problem = sample::build(&records, 3);
         assert_bits_of_single_runs(&problem);
         assert_bits_of_single_runs(&sample::weighted_logistic());

@@ -4,12 +4,6 @@ use super::{Cost, Schedule, Terms};
 use crate::kernel::{LocalSteps, Members};
 
 impl LocalSteps {
-    /// γ_k E_k, the sum of the client's step sizes in a round. What the client has moved in the round, divided by this,
-    /// is minus the mean of what its steps went along: its fields with the correction and the proximal term.
-    fn length(&self) -> f64 {
-        self.step * self.steps as f64
-    }
-
     /// The oracle calls of the client's local steps in a round, E_k B_k.
     pub(super) fn calls(&self) -> u64 {
         self.steps * self.batch
@@ -22,7 +16,9 @@ pub(super) struct StepPlans {
     pub(super) clients: Vec<LocalSteps>,
     /// H, if all clients take the same number of local steps.
     pub(super) equal_steps: Option<u64>,
-    /// γ_k E_k, N numbers.
+    /// γ_k E_k, the sum of the client's step sizes in a round, N numbers. What the client has moved in the round,
+    /// divided by this, is minus the mean of what its steps went along: its fields with the correction and the proximal
+    /// term.
     pub(super) lengths: Vec<f64>,
     /// Whether a local step is θ ← θ − γ_k (F_k + ξ_k), with one oracle call and
     /// without a proximal term.
@@ -30,11 +26,15 @@ pub(super) struct StepPlans {
 }
 
 impl StepPlans {
-    /// The plans of a round in which the step sizes are those of the terms times `factor`, by which they have decayed;
-    /// 1 without a decay. Under a coin the numbers of steps count for nothing, since the coin decides.
-    pub(super) fn new(terms: &Terms, clients: usize, factor: f64) -> Self {
+    /// The plans of a round before which the decay of step sizes has counted to `count`. Where they fall from step to
+    /// step, those of the plans are of the first step. Under a coin the numbers of steps count for nothing, since the
+    /// coin decides.
+    pub(super) fn new(terms: &Terms, clients: usize, count: u64) -> Self {
+        let factor = terms.step_factor(count, 0);
         let mut plans = Vec::with_capacity(clients);
+        let mut lengths = Vec::with_capacity(clients);
         for client in 0..clients {
+            lengths.push(terms.length(client, count));
             plans.push(LocalSteps {
                 step: factor * terms.step(client),
                 steps: terms.steps(client),
@@ -44,7 +44,7 @@ impl StepPlans {
         let first = plans.first().map_or(0, |plan| plan.steps);
         Self {
             equal_steps: plans.iter().all(|plan| plan.steps == first).then_some(first),
-            lengths: plans.iter().map(LocalSteps::length).collect(),
+            lengths,
             clients: plans,
             plain: terms.proximal == 0.0 && terms.batches.iter().all(|&batch| batch == 1),
         }
@@ -109,15 +109,16 @@ impl Participants {
 impl Terms {
     /// What each round costs on a problem with `clients` clients in dimension d where an oracle call evaluates `batch`
     /// records: what [`Run::cost`](super::Run::cost) grows by. `None` where rounds may differ in their cost: under
-    /// random communication, if a part of clients takes part that do not all do the same work, and if the number of those
-    /// who take part is not the same in all rounds.
+    /// random communication, with stragglers, if a part of clients takes part that do not all do the same work, and if
+    /// the number of those who take part is not the same in all rounds.
     pub fn round_cost(&self, clients: usize, batch: u64, d: usize) -> Option<Cost> {
-        let plans = StepPlans::new(self, clients, 1.0).clients;
+        let plans = StepPlans::new(self, clients, 0).clients;
         let do_equal_work =
             plans.iter().all(|plan| plan.steps == plans[0].steps && plan.batch == plans[0].batch);
         let size = self.participation.participants(self.cohort, clients)?;
         let is_known = do_equal_work || !self.draws_clients(clients);
-        if self.schedule != Schedule::Every || !is_known {
+        let has_random_work = self.schedule != Schedule::Every || self.stragglers.is_some();
+        if has_random_work || !is_known {
             return None;
         }
         // If a part of the clients takes part, their work is equal: the first ones stand for any.

@@ -195,12 +195,18 @@ pub fn means_converge(facts: &dyn Facts, components: &[Component], per_step: boo
 }
 
 /// [`means_converge`] for one run, whatever its weight is. False for FedNova on unequal shares, for an adaptive server,
-/// and for a schedule of clients in a drawn order or of too many rounds. If `per_step` is said of a run whose single local steps no program says, such as one without a coin, it is
+/// for a schedule of clients in a drawn order or of too many rounds, for stragglers and for FedLin with a part of the
+/// clients. If `per_step` is said of a run whose single local steps no program says, such as one without a coin, it is
 /// asked of the rounds of its terms.
 fn mean_converges(facts: &dyn Facts, run: &Component, per_step: bool) -> bool {
-    let scheme = &run.terms.participation;
+    let terms = &run.terms;
+    let scheme = &terms.participation;
     let has_program = !scheme.is_shuffled() && scheme.period(facts.clients()) <= LONGEST_PERIOD;
-    if weighs_unequal_shares(facts, run) || run.terms.server_optimiser.is_some() || !has_program {
+    let has_cohort_twice =
+        terms.variates == Variates::Fresh && terms.draws_clients(facts.clients());
+    let is_open =
+        terms.server_optimiser.is_some() || terms.stragglers.is_some() || has_cohort_twice;
+    if weighs_unequal_shares(facts, run) || is_open || !has_program {
         return false;
     }
     let alone = std::slice::from_ref(run);

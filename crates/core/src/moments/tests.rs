@@ -7,9 +7,10 @@ mod participation;
 mod passes;
 mod schemes;
 mod shared_draws;
+mod work;
 
 use super::*;
-use crate::federated::{Clock, Decay, Learning, Schedule};
+use crate::federated::{Clock, Decay, Learning, Run, Schedule, Terms};
 use crate::linalg::Matrix;
 use crate::problem::Twin;
 use crate::problem::quadratic::{self, Quadratic};
@@ -55,7 +56,7 @@ fn averages_of_falling_steps_obey_the_central_limit_theorem() {
     let limit = Expansion::new(&facts).unwrap().clt_trace().unwrap();
     let scaled = |correction, steps: u64| -> f64 {
         let mut components = one_run(correction, 0.3 / steps as f64, steps, None);
-        components[0].terms.decay = Some(Decay { power: 0.66, offset: 100.0 });
+        components[0].terms.decay = Some(Decay::by_rounds(0.66, 100.0));
         let exact = ExactMoments::new(&facts, &components).unwrap();
         let found = exact.at_rounds(facts.optimum(), &[4000], None).unwrap().remove(0);
         found.sq_error_average * (4000 * steps) as f64 / limit

@@ -176,6 +176,16 @@ pub trait Facts: Send + Sync {
     fn mean_smoothness(&self, _client: usize) -> Option<f64> {
         None
     }
+    /// The smoothness of a loss of records without its penalty, at every θ: of client c's, or without a client of the
+    /// mean of the clients' losses by their shares. Settings may be written in units of it ([`super::Constant`]).
+    /// `None` if there is no loss of records.
+    fn data_smoothness(&self, _client: Option<usize>) -> Option<f64> {
+        None
+    }
+    /// λ, the weight of the penalty λ/2 ‖θ‖² of every f_c; 0 without one.
+    fn penalty(&self) -> f64 {
+        0.0
+    }
     /// Q with ‖∇²F̄_c(θ)‖ ≤ Q at every θ, a bound of third derivatives of the loss; `None` if it is not
     /// known.
     fn third_derivative(&self, _client: usize) -> Option<f64> {
@@ -313,6 +323,8 @@ macro_rules! forward_facts {
             fn product_effort(&self) -> f64;
             fn draws(&self) -> usize;
             fn distribution(&self, client: usize) -> usize;
+            fn data_smoothness(&self, client: Option<usize>) -> Option<f64>;
+            fn penalty(&self) -> f64;
             $($listed)*
         }
     };

@@ -7,6 +7,7 @@ use super::cost::{ProblemCost, RecordCost, RecordCounts, estimate_features};
 use super::dataset::{ClientRecords, Dataset, Records};
 use super::fault::{Fault, Faults};
 use super::form::{OracleForm, Visitor};
+use super::penalty::Penalty;
 use super::records::{RecordLoss, RecordProblem, RecordSets as _, Sampling};
 use super::settings::OnRecords;
 use crate::kernel::records::{Link, RecordTables};
@@ -22,11 +23,12 @@ pub struct Settings {
     /// The records, and how they are partitioned among clients.
     #[schemars(example = Dataset::example())]
     pub dataset: Dataset,
-    /// λ, the weight of the penalty λ/2 ‖θ‖², 0 or more. With 0 the minimiser need not be unique: where the
-    /// records of all clients together do not have full rank, errors are distances to the set of minimisers.
+    /// λ, the weight of the penalty λ/2 ‖θ‖², 0 or more; or a multiple of the smoothness of the losses without
+    /// it. With 0 the minimiser need not be unique: where the records of all clients together do not have full
+    /// rank, errors are distances to the set of minimisers.
     #[serde(default)]
-    #[schemars(range(min = 0.0), example = 0.1)]
-    pub l2: f64,
+    #[schemars(extend("minimum" = 0.0), example = 0.1)]
+    pub l2: Penalty,
     /// B, the number of records drawn for each gradient; 1 or more.
     #[serde(default = "crate::problem::defaults::one")]
     #[schemars(range(min = 1), example = 1)]
@@ -40,10 +42,14 @@ pub struct Settings {
 impl super::settings::Settings for Settings {
     type Instance = LeastSquares;
 
+    fn penalty_mut(&mut self) -> Option<&mut Penalty> {
+        Some(&mut self.l2)
+    }
+
     /// Reports what is wrong with the values of these keys, before the file is read.
     fn check(&self) -> Vec<Fault> {
         let mut faults = Faults(self.dataset.check());
-        faults.non_negative("l2", self.l2);
+        self.l2.check(&mut faults);
         faults.at_least_one("batch", self.batch as u64);
         faults.0
     }
@@ -80,7 +86,7 @@ impl super::settings::Settings for Settings {
                 rows.push(part.rows(set));
                 targets.push(set.iter().map(|&i| labels[i]).collect());
             }
-            Ok(RecordTables::new(d, self.l2, Link::Linear { targets }, &rows))
+            Ok(RecordTables::new(d, self.l2.value(), Link::Linear { targets }, &rows))
         })
     }
 
@@ -107,8 +113,9 @@ impl Settings {
         // With a penalty the matrix of a client is regular and known in any case: results have the bits of its products.
         let mut fields = Vec::with_capacity(held.len());
         for own in held {
-            let has_matrix = self.l2 > 0.0 || own.len() >= d;
-            fields.push(has_matrix.then(|| mean_field(records, &labels, own, self.l2)));
+            let l2 = self.l2.value();
+            let has_matrix = l2 > 0.0 || own.len() >= d;
+            fields.push(has_matrix.then(|| mean_field(records, &labels, own, l2)));
         }
         let all: usize = held.iter().map(Vec::len).sum();
         let matrices: Vec<&Affine> = fields.iter().flatten().collect();
@@ -124,7 +131,7 @@ impl Settings {
         } else {
             None
         };
-        Ok(RidgeLoss { l2: self.l2, batch: self.batch, fields, mean })
+        Ok(RidgeLoss { l2: self.l2.value(), batch: self.batch, fields, mean })
     }
 }
 

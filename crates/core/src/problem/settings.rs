@@ -6,6 +6,7 @@ use super::dataset::{ClientWeights, Dataset};
 use super::fault::Fault;
 use super::form::{OracleForm, Visitor};
 use super::oracle::Problem;
+use super::penalty::Penalty;
 use super::size::InstanceSize;
 
 /// What settings say of the records whose mean loss is minimised.
@@ -106,6 +107,11 @@ pub trait Settings {
     /// bytes can enter their hashes, of which the ids of cells are made.
     fn files(&mut self) -> Vec<(&'static str, &mut DataFile)> {
         Vec::new()
+    }
+    /// λ of the penalty of the losses, which may be written as a multiple of their smoothness; `None` if the problem
+    /// has no such key.
+    fn penalty_mut(&mut self) -> Option<&mut Penalty> {
+        None
     }
     /// Builds the instance from these settings, the seed and the contents of the files.
     ///

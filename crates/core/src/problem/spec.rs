@@ -46,7 +46,7 @@ macro_rules! problems {
             }
 
             /// Builds the instance in this form of its oracle, and calls the visitor with it, to whom its type
-            /// is known.
+            /// is known. A penalty that is a multiple of the smoothness of the losses becomes a number before.
             ///
             /// # Errors
             /// A [`Fault`] if the instance has no unique solution, or a file does not hold what it should.
@@ -57,6 +57,9 @@ macro_rules! problems {
                 form: OracleForm,
                 visitor: V,
             ) -> Result<V::Out, Fault> {
+                if let Some(spec) = self.with_number_as_penalty(seed, files)? {
+                    return spec.build(seed, files, form, visitor);
+                }
                 match self {
                     $(Self::$variant(settings) => settings.visit(seed, files, form, visitor),)*
                     Self::Custom(settings) => settings.visit(seed, files, form, visitor),

@@ -37,6 +37,22 @@ pub enum ProgramError {
         /// The number of rounds after which the schedule repeats.
         rounds: usize,
     },
+    /// Stragglers take numbers of local steps that are drawn anew in each round.
+    #[error(
+        "stragglers take numbers of local steps that are drawn anew in each round, and programs have fixed numbers"
+    )]
+    RandomWork,
+    /// The mean of a cohort enters the local steps of the cohort, whose ends are averaged over it again.
+    #[error(
+        "corrections are means over the clients that are drawn, whose ends are averaged over the same draw"
+    )]
+    CohortTwice,
+    /// Local steps of a round differ in their sizes, and there are too many of them for a program.
+    #[error("step sizes fall from step to step in rounds of more than {most} local steps")]
+    ManyFallingSteps {
+        /// The most steps that a program has.
+        most: u64,
+    },
     /// Single local steps are asked of an algorithm whose local steps no coin ends.
     #[error("no coin ends the local steps")]
     NoCoin,

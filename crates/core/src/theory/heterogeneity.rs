@@ -329,9 +329,9 @@ mod tests {
         agree(&Exact::new(sample::build(&blobs, 2)));
         agree(&sample::weighted_logistic());
         agree(&sample::weighted_ridge());
-        let sparse = generated::Settings { l2: 1e-3, batch: 2, ..sample::sparse() };
+        let sparse = generated::Settings { l2: 1e-3.into(), batch: 2, ..sample::sparse() };
         agree(&sample::build(&sparse, 3));
-        let classes = synthetic::Settings { dimension: 6, l2: 0.01, ..sample::synthetic() };
+        let classes = synthetic::Settings { dimension: 6, l2: 0.01.into(), ..sample::synthetic() };
         agree(&sample::build(&classes, 4));
         for heterogeneity in [
             Heterogeneity::Perturbed { kernel: 0.3, reward: 0.1 },
@@ -361,7 +361,7 @@ mod tests {
             nonzeros: 75,
             records: 200,
             clients: 100,
-            l2: 1e-3,
+            l2: 1e-3.into(),
             ..sample::sparse()
         };
         let sparse = sample::build(&sparse, 1);

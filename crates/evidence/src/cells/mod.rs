@@ -88,19 +88,20 @@ impl CellResult<'_> {
     }
 
     /// Whether nothing in the cell is random, so that all its runs are equal: neither the oracle nor the instance, nor
-    /// when clients communicate or which take part. Claims and rankings then compare numbers that have no error.
-    /// Several instances are drawn, whether the key `instances` asks for them or each replicate has its own. False for
-    /// a custom algorithm.
+    /// when clients communicate, which of them take part or how much they do. Claims and rankings then compare numbers
+    /// that have no error. Several instances are drawn, whether the key `instances` asks for them or each replicate has
+    /// its own. False for a custom algorithm.
     pub fn is_deterministic(&self) -> bool {
         let identity = &self.cell.identity;
         identity.oracle == Oracle::Exact
             && identity.instance.is_fixed()
             && identity.instances == 1
             && identity.algorithm.components().iter().all(|c| {
-                let Terms { schedule, variates, .. } = &c.terms;
+                let Terms { schedule, variates, stragglers, .. } = &c.terms;
                 // What is not known may draw.
                 let known = !matches!(variates, Variates::Unknown(_));
-                known && *schedule == Schedule::Every && !c.terms.draws_participants()
+                let has_fixed_work = *schedule == Schedule::Every && stragglers.is_none();
+                known && has_fixed_work && !c.terms.draws_participants()
             })
     }
 

@@ -148,7 +148,9 @@ fn run_conditions<'a>(
         cohort: terms.cohort,
         participation: terms.participation.clone(),
         // Whether the server goes to the plain mean of clients that make equal or normalised numbers of steps.
-        equal: terms.goes_to_mean() && (terms.normalised || same_steps),
+        equal: terms.goes_to_mean()
+            && terms.stragglers.is_none()
+            && (terms.normalised || same_steps),
     }
 }
 

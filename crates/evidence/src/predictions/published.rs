@@ -69,7 +69,7 @@ impl Theory<'_> {
         let terms = components.swap_remove(0).terms;
         let plain = terms.proximal == 0.0
             && terms.goes_to_mean()
-            && terms.decay.is_none()
+            && terms.repeats_local_work()
             && !terms.normalised_progress;
         if identity.algorithm.average() != Average::None || !plain {
             return None;

@@ -35,7 +35,7 @@ impl UniformTerms {
             terms.local_steps.len() == 1 && terms.batches == [1] && !terms.may_leave_out_clients();
         let step_size =
             if terms.normalised { terms.step_size / local_steps.mean() } else { terms.step_size };
-        let constant = terms.decay.is_none();
+        let constant = terms.repeats_local_work();
         let plain = terms.proximal == 0.0 && terms.goes_to_mean();
         (even && constant && plain).then_some(Self { step_size, local_steps, variates })
     }

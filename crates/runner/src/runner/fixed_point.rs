@@ -4,7 +4,7 @@ use crate::manifest::{Metric, Oracle};
 use crate::plan::{Cell, Identity};
 use exactfed_core::algorithm::rounds::local_runs;
 use exactfed_core::algorithm::{Component, Instance};
-use exactfed_core::federated::Variates;
+use exactfed_core::federated::{Terms, Variates};
 use exactfed_core::kernel::axpy;
 use exactfed_core::moments;
 use exactfed_core::problem::Facts;
@@ -37,6 +37,12 @@ fn fixed_point_along_trajectories(identity: &Identity, facts: &dyn Facts) -> Opt
         axpy(weight, &markov::limit(facts, &run)?, &mut sum);
     }
     Some(sum)
+}
+
+/// Whether clients measure their variates anew in each round, and only a part of them does: the mean field of this part
+/// is not 0 at θ*, so that a bias is left.
+fn is_fedlin_with_cohort(terms: &Terms, clients: usize) -> bool {
+    terms.variates == Variates::Fresh && terms.draws_clients(clients)
 }
 
 /// The mean that rounds of a cell on an instance leave as it is, d numbers: the weighted sum over the runs that the
@@ -76,12 +82,17 @@ pub(super) fn fixed_point(cell: &Cell, instance: &dyn Instance) -> Option<Vec<f6
             || terms.server_optimiser.is_some()
         {
             return None;
+        } else if is_fedlin_with_cohort(&terms, facts.clients()) {
+            return None;
         } else if terms.variates != Variates::None {
             // Control variates remove the bias.
             facts.optimum().to_vec()
         } else if is_partial && terms.participation.is_scheduled() {
             // The mean tends to another limit after each round of the period, or with falling steps to a point that
             // depends on the weights.
+            return None;
+        } else if terms.stragglers.is_some() {
+            // The mean of what a round does is over random numbers of local steps.
             return None;
         } else if terms.decay.is_some() && is_biased && !is_uniform {
             return None;

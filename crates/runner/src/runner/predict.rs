@@ -51,13 +51,14 @@ fn known_components(identity: &Identity, facts: &dyn Facts) -> Option<Vec<Compon
     }
 }
 
-/// The runs that the estimate of a cell combines on an instance, where its distribution settles at the end of rounds, as predictions
-/// of stationarity need; an average over rounds is not taken into account. `None` if rounds end after a fixed number
-/// of steps under random communication, step sizes fall, or nothing is known of the rounds.
+/// The runs that the estimate of a cell combines on an instance, where its distribution settles at the end of rounds,
+/// as predictions of stationarity need; an average over rounds is not taken into account. `None` if rounds end after a
+/// fixed number of steps under random communication, step sizes fall, there are stragglers, or nothing is known of the
+/// rounds.
 pub fn stationary_components(identity: &Identity, facts: &dyn Facts) -> Option<Vec<Component>> {
     let components = known_components(identity, facts)?;
-    let has_decay = components[0].terms.decay.is_some();
-    if has_decay || fixed_steps(identity).is_some() { None } else { Some(components) }
+    let is_repeated = components[0].terms.repeats_local_work();
+    if !is_repeated || fixed_steps(identity).is_some() { None } else { Some(components) }
 }
 
 /// The runs of an algorithm on a problem whose draws follow trajectories, if their exact moments can be computed.
@@ -133,7 +134,7 @@ fn trace_rounds(cell: &Cell, scenario: &Scenario) -> Traced {
     let start = &scenario.start;
     let rounds = identity.rounds;
     let from = Conditions { seed, replicate, start, rounds, copy: 0 };
-    scenario.instance.program(&identity.algorithm, &from)
+    scenario.instance.program(&scenario.algorithm, &from)
 }
 
 impl Prepared<'_> {
@@ -190,6 +191,9 @@ fn find_convergence(cell: &Cell, scenario: &Scenario) -> bool {
         return !runs.is_empty() && runs.iter().all(|(_, run)| markov::means_converge(facts, run));
     }
     let Some(components) = known_components(identity, facts) else { return false };
+    if components.iter().any(|run| run.terms.stragglers.is_some()) {
+        return false;
+    }
     if components[0].terms.decay.is_some() {
         // Step sizes fall below every limit of stability.
         return true;

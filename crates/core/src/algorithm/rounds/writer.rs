@@ -3,7 +3,7 @@
 //! An *atom* is a vector of the server, or one vector for each client (its *level*), which the state has at the start
 //! of the round or an operation makes. Atoms are numbered: first the state, then the operations.
 
-use super::{ComponentRuns, has_variates, per_client};
+use super::{ComponentRuns, MOST_FALLING_STEPS, has_variates, per_client};
 use crate::client_sampling::ParticipationScheme;
 use crate::federated::{Learning, Terms, Variates};
 use crate::round_program::{
@@ -23,8 +23,8 @@ pub(super) struct RoundWriter<'a> {
     /// What multiplies the way that each client has moved, N numbers, since the scheme of this round alone does not give
     /// it its weight: in the long run a client takes part more or less often. `None` if all are 1.
     corrections: Option<Vec<f64>>,
-    /// What the decay of step sizes multiplies them by in this round; 1 without a decay.
-    decay_factor: f64,
+    /// What the decay of step sizes has counted before this round ([`Terms::decay_count`]); 0 without a decay.
+    decay_count: u64,
     /// The levels of the atoms of the state: θ_0 in the first round, and later the estimates of all runs and then the
     /// variates of the runs that have some.
     state: Vec<Level>,
@@ -97,9 +97,9 @@ fn round_participation(
 }
 
 impl<'a> RoundWriter<'a> {
-    /// Round number `round` of these runs, from 0 on, without operations yet. Its step sizes are those of the runs times
-    /// `decay_factor`.
-    pub(super) fn new(runs: &'a ComponentRuns<'a>, round: usize, decay_factor: f64) -> Self {
+    /// Round number `round` of these runs, from 0 on, without operations yet. Before it the decay of step sizes has
+    /// counted to `decay_count`.
+    pub(super) fn new(runs: &'a ComponentRuns<'a>, round: usize, decay_count: u64) -> Self {
         let is_first = round == 0;
         let with_variates = runs.components.iter().filter(|run| has_variates(&run.terms)).count();
         let state = if is_first {
@@ -111,7 +111,7 @@ impl<'a> RoundWriter<'a> {
         };
         let (participation, corrections) = round_participation(runs, round);
         let operations = Vec::new();
-        Self { runs, is_first, participation, corrections, decay_factor, state, operations }
+        Self { runs, is_first, participation, corrections, decay_count, state, operations }
     }
 
     /// The levels of the atoms of the state at the start of the round.
@@ -218,22 +218,59 @@ impl<'a> RoundWriter<'a> {
     /// Writes the local steps of a run with this correction, and returns the atom of the clients' ends. Under a
     /// coin, which decides on the number of steps, the count is 1 for all clients, so that they do not differ in it.
     fn write_local_steps(&mut self, run: usize, correction: Option<Expression>) -> usize {
-        let clients = self.runs.size.clients;
         let terms = self.terms(run);
-        let decay_factor = self.decay_factor;
+        if terms.decay_by_step().is_some() {
+            return self.write_falling_steps(run, correction.as_ref());
+        }
         let coin = self.runs.coin;
+        let factor = terms.step_factor(self.decay_count, 0);
+        let clients = self.runs.size.clients;
+        let step = per_client(terms, clients, |k| factor * terms.step(k));
+        let count = per_client(terms, clients, |k| if coin.is_some() { 1 } else { terms.steps(k) });
+        self.write_steps(run, sum([(self.estimate_atom(run), 1.0)]), correction, step, count)
+    }
+
+    /// Writes local steps whose sizes fall from step to step, one by one, and returns the atom of the clients' ends. A
+    /// client that takes fewer steps than others takes steps of size 0 in the end, which leave its θ as it is.
+    fn write_falling_steps(&mut self, run: usize, correction: Option<&Expression>) -> usize {
+        let terms = self.terms(run);
+        let clients = self.runs.size.clients;
+        let most = (0..clients).map(|client| terms.steps(client)).max().unwrap_or(1);
+        let mut at = self.estimate_atom(run);
+        for number in 0..most.min(MOST_FALLING_STEPS) {
+            let factor = terms.step_factor(self.decay_count, number);
+            let step = per_client(terms, clients, |k| {
+                if number < terms.steps(k) { factor * terms.step(k) } else { 0.0 }
+            });
+            let start = sum([(at, 1.0)]);
+            at = self.write_steps(run, start, correction.cloned(), step, PerClient::All(1));
+        }
+        at
+    }
+
+    /// Writes local steps of a run from `start`, of these sizes and numbers, and returns the atom of where they end. A
+    /// proximal term pulls to θ_t, where the round began.
+    fn write_steps(
+        &mut self,
+        run: usize,
+        start: Expression,
+        correction: Option<Expression>,
+        step: PerClient<f64>,
+        count: PerClient<u64>,
+    ) -> usize {
+        let terms = self.terms(run);
         let theta = self.estimate_atom(run);
         let steps = Operation::Steps {
-            start: sum([(theta, 1.0)]),
+            start,
             correction,
             anchor: (terms.proximal != 0.0).then(|| sum([(theta, 1.0)])),
-            step: per_client(terms, clients, |k| decay_factor * terms.step(k)),
-            count: per_client(terms, clients, |k| if coin.is_some() { 1 } else { terms.steps(k) }),
-            batch: per_client(terms, clients, |k| terms.batch(k)),
+            step,
+            count,
+            batch: per_client(terms, self.runs.size.clients, |k| terms.batch(k)),
             proximal: terms.proximal,
             members: self.is_part(),
             draws: self.shared_draws(),
-            coin,
+            coin: self.runs.coin,
         };
         self.add(steps)
     }
@@ -314,8 +351,8 @@ impl<'a> RoundWriter<'a> {
     fn learning_rates(&self, run: usize, sign: f64) -> Coefficient {
         let terms = self.terms(run);
         let rates = per_client(terms, self.runs.size.clients, |k| match self.runs.coin {
-            Some(p) => sign * p / (self.decay_factor * terms.step(k)),
-            None => sign / (self.decay_factor * terms.step(k) * terms.steps(k) as f64),
+            Some(p) => sign * p / (terms.step_factor(self.decay_count, 0) * terms.step(k)),
+            None => sign / terms.length(k, self.decay_count),
         });
         match rates {
             PerClient::All(x) => Coefficient::Number(x),

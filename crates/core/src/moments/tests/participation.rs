@@ -5,7 +5,6 @@ use crate::client_sampling::ParticipationScheme;
 use crate::client_sampling::ParticipationScheme::{
     Normalised, Proportional, Rescaled, WithReplacement,
 };
-use crate::federated::Run;
 use crate::problem::{Exact, Problem};
 use crate::sample::assert_mean;
 

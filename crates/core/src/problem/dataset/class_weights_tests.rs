@@ -64,13 +64,20 @@ fn dataset() -> Dataset {
 fn logistic(class_weights: ClassWeights, batch: usize) -> logistic::dataset::Settings {
     let sampling = Sampling::default();
     let dataset = dataset();
-    logistic::dataset::Settings { dataset, l2: L2, margin: 0.0, class_weights, batch, sampling }
+    logistic::dataset::Settings {
+        dataset,
+        l2: L2.into(),
+        margin: 0.0,
+        class_weights,
+        batch,
+        sampling,
+    }
 }
 
 /// Softmax regression on batches of this size.
 fn softmax(class_weights: ClassWeights, batch: usize) -> softmax::dataset::Settings {
     let sampling = Sampling::default();
-    softmax::dataset::Settings { dataset: dataset(), l2: L2, class_weights, batch, sampling }
+    softmax::dataset::Settings { dataset: dataset(), l2: L2.into(), class_weights, batch, sampling }
 }
 
 /// The instance with dense features.
@@ -299,7 +306,7 @@ fn optima_are_those_of_newtons_method_on_plain_sums() {
     assert!(error > 0.0 && error < 1e-14, "{error}");
     // θ* of two classes is that of logistic regression with half the penalty, which is in θ₁ − θ₀.
     let settings =
-        softmax::dataset::Settings { l2: 2.0 * L2, ..softmax(settings.class_weights, 1) };
+        softmax::dataset::Settings { l2: (2.0 * L2).into(), ..softmax(settings.class_weights, 1) };
     let both = build(&settings, &two);
     let apart = crate::kernel::difference(&both.optimum()[3..], &both.optimum()[..3]);
     assert!(distance(&apart, &star) < 1e-13);

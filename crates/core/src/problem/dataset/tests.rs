@@ -51,7 +51,7 @@ fn said(dataset: &Dataset, file: Contents) -> String {
 fn logistic(dataset: Dataset) -> logistic::dataset::Settings {
     logistic::dataset::Settings {
         dataset,
-        l2: 0.1,
+        l2: 0.1.into(),
         margin: 0.0,
         class_weights: ClassWeights::Equal,
         batch: 1,
@@ -60,7 +60,7 @@ fn logistic(dataset: Dataset) -> logistic::dataset::Settings {
 }
 
 fn squares(dataset: Dataset) -> least_squares::Settings {
-    least_squares::Settings { dataset, l2: 0.1, batch: 1, sampling: Sampling::default() }
+    least_squares::Settings { dataset, l2: 0.1.into(), batch: 1, sampling: Sampling::default() }
 }
 
 #[test]
@@ -377,7 +377,7 @@ fn metrics_of_clients_and_classes_are_means_over_their_records() {
         let problem = logistic(dataset.clone()).build(4, &files).unwrap();
         let softmax = softmax::dataset::Settings {
             dataset,
-            l2: 0.1,
+            l2: 0.1.into(),
             class_weights: ClassWeights::Equal,
             batch: 1,
             sampling: Sampling::default(),

@@ -8,6 +8,7 @@ use crate::problem::cost::{ProblemCost, RecordCost, RecordCounts, estimate_featu
 use crate::problem::dataset::{ClassWeights, ClientRecords, Dataset, FeatureForms};
 use crate::problem::fault::{Fault, Faults};
 use crate::problem::form::{OracleForm, Visitor};
+use crate::problem::penalty::Penalty;
 use crate::problem::records::Sampling;
 use crate::problem::settings::OnRecords;
 use schemars::JsonSchema;
@@ -21,11 +22,12 @@ pub struct Settings {
     /// classes; the greater is +1.
     #[schemars(example = Dataset::example())]
     pub dataset: Dataset,
-    /// λ, the weight of the penalty λ/2 ‖θ‖², 0 or more. With 0, θ\* exists only if the classes of the
-    /// records cannot be separated without an error; otherwise write `optimum = false` in `[record]`. Where
-    /// records do not have full rank it is not unique, and errors are distances to the set of minimisers.
-    #[schemars(range(min = 0.0), example = 0.1)]
-    pub l2: f64,
+    /// λ, the weight of the penalty λ/2 ‖θ‖², 0 or more; or a multiple of the smoothness of the losses without
+    /// it. With 0, θ\* exists only if the classes of the records cannot be separated without an error; otherwise
+    /// write `optimum = false` in `[record]`. Where records do not have full rank it is not unique, and errors
+    /// are distances to the set of minimisers.
+    #[schemars(extend("minimum" = 0.0), example = 0.1)]
+    pub l2: Penalty,
     /// m, subtracted from the margin of each record; the usual loss has 0.
     #[serde(default)]
     #[schemars(example = 0.0)]
@@ -50,10 +52,14 @@ pub struct Settings {
 impl crate::problem::settings::Settings for Settings {
     type Instance = Logistic;
 
+    fn penalty_mut(&mut self) -> Option<&mut Penalty> {
+        Some(&mut self.l2)
+    }
+
     /// Reports what is wrong with the values of these keys, before the file is read.
     fn check(&self) -> Vec<Fault> {
         let mut faults = Faults(self.dataset.check());
-        faults.non_negative("l2", self.l2);
+        self.l2.check(&mut faults);
         let margin = self.margin;
         faults.require(margin.is_finite(), "margin", || format!("must be finite, not {margin}"));
         faults.at_least_one("batch", self.batch as u64);
@@ -110,7 +116,7 @@ impl crate::problem::settings::Settings for Settings {
 impl Settings {
     /// The loss with the parameters that these keys give.
     fn loss(&self) -> Loss {
-        Loss { l2: self.l2, margin: self.margin, batch: self.batch }
+        Loss { l2: self.l2.value(), margin: self.margin, batch: self.batch }
     }
 
     /// The instance on records that were loaded with dense features. The two classes are those of the clients'

@@ -14,6 +14,7 @@ use crate::problem::arrays::Files;
 use crate::problem::cost::{ProblemCost, RecordCost, RecordCounts};
 use crate::problem::fault::{Fault, Faults, MOST_SPARSE_FEATURES};
 use crate::problem::form::{OracleForm, Visitor};
+use crate::problem::penalty::Penalty;
 use crate::problem::records::{InstanceInputs, Sampling};
 use crate::problem::settings::OnRecords;
 use crate::problem::size::{InstanceSize, MemoryPart};
@@ -50,11 +51,12 @@ pub struct Settings {
     #[serde(default)]
     #[schemars(range(min = 0.0), example = 1.0)]
     pub heterogeneity: f64,
-    /// λ, the weight of the penalty λ/2 ‖θ‖², 0 or more. With 0, θ\* exists only if the classes of the
-    /// records cannot be separated without an error; otherwise write `optimum = false` in `[record]`. Where
-    /// records do not have full rank it is not unique, and errors are distances to the set of minimisers.
-    #[schemars(range(min = 0.0), example = 0.001)]
-    pub l2: f64,
+    /// λ, the weight of the penalty λ/2 ‖θ‖², 0 or more; or a multiple of the smoothness of the losses without
+    /// it. With 0, θ\* exists only if the classes of the records cannot be separated without an error; otherwise
+    /// write `optimum = false` in `[record]`. Where records do not have full rank it is not unique, and errors
+    /// are distances to the set of minimisers.
+    #[schemars(extend("minimum" = 0.0), example = 0.001)]
+    pub l2: Penalty,
     /// B, the number of records drawn for each gradient; 1 or more.
     #[serde(default = "crate::problem::defaults::one")]
     #[schemars(range(min = 1), example = 1)]
@@ -78,6 +80,10 @@ const ATTEMPTS: usize = 32;
 impl crate::problem::settings::Settings for Settings {
     type Instance = SparseLogistic;
 
+    fn penalty_mut(&mut self) -> Option<&mut Penalty> {
+        Some(&mut self.l2)
+    }
+
     /// Reports the values for which no instance exists, or which are too large.
     fn check(&self) -> Vec<Fault> {
         let mut faults = Faults::default();
@@ -98,7 +104,7 @@ impl crate::problem::settings::Settings for Settings {
         faults.non_negative("frequency-decay", self.frequency_decay);
         faults.non_negative("signal", self.signal);
         faults.non_negative("heterogeneity", self.heterogeneity);
-        faults.non_negative("l2", self.l2);
+        self.l2.check(&mut faults);
         faults.at_least_one("batch", self.batch as u64);
         faults.0
     }
@@ -135,7 +141,7 @@ impl crate::problem::settings::Settings for Settings {
         let features = Alias::new(&weights);
         let mut rng = Stream::shared_instance(seed);
         let shared: Vec<f64> = (0..self.dimension).map(|_| self.signal * rng.gaussian()).collect();
-        let loss = Loss { l2: self.l2, margin: 0.0, batch: self.batch };
+        let loss = Loss { l2: self.l2.value(), margin: 0.0, batch: self.batch };
         let mut sets = Vec::with_capacity(self.clients);
         for client in 0..self.clients {
             let mut rng = Stream::client_instance(seed, client);

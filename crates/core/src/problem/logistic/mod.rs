@@ -13,6 +13,7 @@ use super::arrays::Files;
 use super::cost::{ProblemCost, RecordCost, RecordCounts};
 use super::fault::{Fault, Faults};
 use super::form::{OracleForm, Visitor};
+use super::penalty::Penalty;
 use super::records::{InstanceInputs, Sampling};
 use super::settings::OnRecords;
 use super::size::{InstanceSize, MemoryPart};
@@ -41,11 +42,12 @@ pub struct Settings {
     /// Whether clients with the same distribution also hold the same records.
     #[serde(default)]
     pub split: SharedRecords,
-    /// λ, the weight of the penalty λ/2 ‖θ‖², 0 or more. With 0, θ\* exists only if the classes of the
-    /// records cannot be separated without an error; otherwise write `optimum = false` in `[record]`. Where
-    /// records do not have full rank it is not unique, and errors are distances to the set of minimisers.
-    #[schemars(range(min = 0.0), example = 0.1)]
-    pub l2: f64,
+    /// λ, the weight of the penalty λ/2 ‖θ‖², 0 or more; or a multiple of the smoothness of the losses without
+    /// it. With 0, θ\* exists only if the classes of the records cannot be separated without an error; otherwise
+    /// write `optimum = false` in `[record]`. Where records do not have full rank it is not unique, and errors
+    /// are distances to the set of minimisers.
+    #[schemars(extend("minimum" = 0.0), example = 0.1)]
+    pub l2: Penalty,
     /// m, subtracted from the margin of each record; RR, section 7 prints 1, the usual loss has 0.
     #[serde(default)]
     #[schemars(example = 0.0)]
@@ -126,6 +128,10 @@ pub enum SharedRecords {
 impl super::settings::Settings for Settings {
     type Instance = Logistic;
 
+    fn penalty_mut(&mut self) -> Option<&mut Penalty> {
+        Some(&mut self.l2)
+    }
+
     /// Reports the values for which no instance exists, or which are too large.
     fn check(&self) -> Vec<Fault> {
         let mut faults = Faults::default();
@@ -137,7 +143,7 @@ impl super::settings::Settings for Settings {
         let bytes = self.records.saturating_mul(self.dimension).saturating_mul(8);
         faults.memory("records", sets, bytes);
         faults.at_least_one("batch", self.batch as u64);
-        faults.non_negative("l2", self.l2);
+        self.l2.check(&mut faults);
         let margin = self.margin;
         faults.require(margin.is_finite(), "margin", || format!("must be finite, not {margin}"));
         let Blobs { spread, separation, perturbation } = self.data.blobs();
@@ -192,7 +198,7 @@ impl super::settings::Settings for Settings {
             held.push(set.rows);
             labels.push(set.labels);
         }
-        let loss = Loss { l2: self.l2, margin: self.margin, batch: self.batch };
+        let loss = Loss { l2: self.l2.value(), margin: self.margin, batch: self.batch };
         let records = dense_tables(self.dimension, &loss, &held).with_labels(labels);
         let given = InstanceInputs {
             clients: Some(self.clients),

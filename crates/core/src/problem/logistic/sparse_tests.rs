@@ -18,7 +18,7 @@ fn densely(loss: Loss, sets: &[SparseRows]) -> RecordTables {
 /// A problem and the dense problem on its records.
 fn both(settings: &generated::Settings) -> (SparseLogistic, Logistic) {
     let sparse = sample::build(settings, 3);
-    let loss = Loss { l2: settings.l2, margin: 0.0, batch: settings.batch };
+    let loss = Loss { l2: settings.l2.value(), margin: 0.0, batch: settings.batch };
     let dense = Logistic::new(loss, densely(loss, &sparse.records.sets), InstanceInputs::default());
     (sparse, dense.unwrap())
 }

@@ -10,7 +10,7 @@ use crate::problem::{Facts, Twin, check};
 use crate::sample;
 
 fn settings(data: Data) -> Settings {
-    Settings { clients: 5, data, l2: 0.1, margin: 1.0, batch: 2, ..sample::blobs() }
+    Settings { clients: 5, data, l2: 0.1.into(), margin: 1.0, batch: 2, ..sample::blobs() }
 }
 
 const MIXED: Data = Data::Heterogeneous { spread: 1.0, separation: 1.0, perturbation: 0.5 };

@@ -415,6 +415,16 @@ impl<L: RecordLoss<S>, S: RecordSets> Facts for RecordProblem<L, S> {
         let bound = Matrix::weighted_gram(rows, &weights);
         Some(bound.plus(self.loss.l2(), &Matrix::identity(self.dim())).symmetric_extremes()?.0)
     }
+    fn data_smoothness(&self, client: Option<usize>) -> Option<f64> {
+        let sets: Vec<(usize, f64)> = match client {
+            Some(client) => vec![(self.set_of(client), 1.0)],
+            None => self.shares().collect(),
+        };
+        self.smoothness_of_sets(&sets)
+    }
+    fn penalty(&self) -> f64 {
+        self.loss.l2()
+    }
     /// The bound on the third derivatives of ℓ by the products of a record, times E w‖x‖³ over the client's records; 0 if
     /// fields are affine, and `None` if the loss states no such bound, or records are sparse.
     fn third_derivative(&self, client: usize) -> Option<f64> {

@@ -19,6 +19,7 @@ mod mean_loss;
 mod optimum_bound;
 mod reshuffled;
 mod search;
+mod smoothness;
 mod unpenalised;
 
 pub use instance::RecordProblem;

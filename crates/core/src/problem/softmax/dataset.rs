@@ -7,6 +7,7 @@ use crate::problem::cost::{CLASSES, ProblemCost, RecordCost, RecordCounts, estim
 use crate::problem::dataset::{ClassWeights, Dataset, FeatureForms};
 use crate::problem::fault::{Fault, Faults};
 use crate::problem::form::{OracleForm, Visitor};
+use crate::problem::penalty::Penalty;
 use crate::problem::records::Sampling;
 use crate::problem::settings::OnRecords;
 use schemars::JsonSchema;
@@ -21,12 +22,12 @@ pub struct Settings {
     /// classes, which are numbered in the order of their labels.
     #[schemars(example = Dataset::example())]
     pub dataset: Dataset,
-    /// λ, the weight of the penalty λ/2 ‖θ‖², 0 or more. With 0, θ\* exists only if the classes of the
-    /// records cannot be separated without an error; otherwise write `optimum = false` in `[record]`. It is
-    /// not unique, since a common change of the weights of all classes changes nothing: errors are distances
-    /// to the set of minimisers.
-    #[schemars(range(min = 0.0), example = 0.1)]
-    pub l2: f64,
+    /// λ, the weight of the penalty λ/2 ‖θ‖², 0 or more; or a multiple of the smoothness of the losses without
+    /// it. With 0, θ\* exists only if the classes of the records cannot be separated without an error; otherwise
+    /// write `optimum = false` in `[record]`. It is not unique, since a common change of the weights of all
+    /// classes changes nothing: errors are distances to the set of minimisers.
+    #[schemars(extend("minimum" = 0.0), example = 0.1)]
+    pub l2: Penalty,
     /// How much the loss of a record counts in the objective, by its class: client c minimises the mean
     /// of w(class) times the loss over its records. θ\*, distances to it, `suboptimality` and the train
     /// losses are those of this objective. Test losses and all accuracies are not weighted, as those of
@@ -47,10 +48,14 @@ pub struct Settings {
 impl crate::problem::settings::Settings for Settings {
     type Instance = Softmax;
 
+    fn penalty_mut(&mut self) -> Option<&mut Penalty> {
+        Some(&mut self.l2)
+    }
+
     /// Reports what is wrong with the values of these keys, before the file is read.
     fn check(&self) -> Vec<Fault> {
         let mut faults = Faults(self.dataset.check());
-        faults.non_negative("l2", self.l2);
+        self.l2.check(&mut faults);
         faults.at_least_one("batch", self.batch as u64);
         self.class_weights.check(&mut faults);
         faults.0
@@ -78,7 +83,7 @@ impl crate::problem::settings::Settings for Settings {
         let loaded = self.dataset.load(files, seed, FeatureForms::Dense)?;
         let records = &loaded.records;
         let classes = loaded.records.count_classes()?;
-        let loss = SoftmaxLoss { classes, l2: self.l2, batch: self.batch };
+        let loss = SoftmaxLoss { classes, l2: self.l2.value(), batch: self.batch };
         let class_weights = self.class_weights.of_classes(records)?;
         loaded.build_problem(loss, class_weights.as_deref(), files, |part, sets| {
             let labels = records.classes_of(part)?;
@@ -87,7 +92,7 @@ impl crate::problem::settings::Settings for Settings {
                 let own_labels = own.iter().map(|i| labels[*i] as u8).collect();
                 stored.push((part.rows(own), own_labels));
             }
-            Ok(ClassTables::new(records.dimension(), classes, self.l2, &stored))
+            Ok(ClassTables::new(records.dimension(), classes, self.l2.value(), &stored))
         })
     }
 

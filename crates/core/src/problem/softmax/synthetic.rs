@@ -23,6 +23,7 @@ use crate::problem::cost::{ProblemCost, RecordCost, RecordCounts};
 use crate::problem::dataset::ClientWeights;
 use crate::problem::fault::{Fault, Faults};
 use crate::problem::form::{OracleForm, Visitor};
+use crate::problem::penalty::Penalty;
 use crate::problem::records::{InstanceInputs, Sampling};
 use crate::problem::settings::OnRecords;
 use crate::problem::size::{InstanceSize, MemoryPart};
@@ -67,12 +68,12 @@ pub struct Settings {
     #[serde(default, skip_serializing_if = "crate::problem::defaults::is_default")]
     #[schemars(example = ClientWeights::Records)]
     pub weights: ClientWeights,
-    /// λ, the weight of the penalty λ/2 ‖θ‖², 0 or more; also of the intercepts. With 0, θ\* exists only if
-    /// the classes of the records cannot be separated without an error; otherwise write `optimum = false` in
-    /// `[record]`. It is not unique, since a common change of the weights of all classes changes nothing:
-    /// errors are distances to the set of minimisers.
-    #[schemars(range(min = 0.0), example = 0.01)]
-    pub l2: f64,
+    /// λ, the weight of the penalty λ/2 ‖θ‖², 0 or more, also of the intercepts; or a multiple of the smoothness
+    /// of the losses without it. With 0, θ\* exists only if the classes of the records cannot be separated
+    /// without an error; otherwise write `optimum = false` in `[record]`. It is not unique, since a common change
+    /// of the weights of all classes changes nothing: errors are distances to the set of minimisers.
+    #[schemars(extend("minimum" = 0.0), example = 0.01)]
+    pub l2: Penalty,
     /// B, the number of records drawn for each gradient; 1 or more.
     #[serde(default = "crate::problem::defaults::one")]
     #[schemars(range(min = 1), example = 1)]
@@ -107,6 +108,10 @@ pub enum Sizes {
 impl crate::problem::settings::Settings for Settings {
     type Instance = Softmax;
 
+    fn penalty_mut(&mut self) -> Option<&mut Penalty> {
+        Some(&mut self.l2)
+    }
+
     /// Reports the values for which no instance exists, or which are too large.
     fn check(&self) -> Vec<Fault> {
         let mut faults = Faults::default();
@@ -127,7 +132,7 @@ impl crate::problem::settings::Settings for Settings {
         let bytes = self.bytes_per_client();
         let bounded_bytes = if bytes < 1e18 { bytes as usize } else { usize::MAX };
         faults.memory("records", self.clients, bounded_bytes);
-        faults.non_negative("l2", self.l2);
+        self.l2.check(&mut faults);
         faults.at_least_one("batch", self.batch as u64);
         faults.0
     }
@@ -173,8 +178,8 @@ impl crate::problem::settings::Settings for Settings {
             held.push(self.draw_records(shared.as_deref(), &mut rng));
         }
         let counts: Vec<usize> = held.iter().map(|(_, labels)| labels.len()).collect();
-        let tables = ClassTables::new(self.dimension + 1, self.classes, self.l2, &held);
-        let loss = SoftmaxLoss { classes: self.classes, l2: self.l2, batch: self.batch };
+        let tables = ClassTables::new(self.dimension + 1, self.classes, self.l2.value(), &held);
+        let loss = SoftmaxLoss { classes: self.classes, l2: self.l2.value(), batch: self.batch };
         let given = InstanceInputs {
             shares: self.weights.shares("weights", &counts)?,
             optimum: files.optimum_search(),
@@ -332,7 +337,7 @@ mod tests {
     #[test]
     fn clients_without_heterogeneity_have_one_true_model() {
         let iid = Settings { iid: true, alpha: 0.0, beta: 0.0, ..sample::synthetic() };
-        let many = Settings { records: Sizes::Equal(20_000), l2: 1e-3, ..iid.clone() };
+        let many = Settings { records: Sizes::Equal(20_000), l2: 1e-3.into(), ..iid.clone() };
         let problem = sample::build(&many, 2);
         let [first, second] = [0, 1].map(|client| problem.local_optimum(client).unwrap());
         let apart = sample::distance(first, second);

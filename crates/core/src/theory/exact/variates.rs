@@ -77,20 +77,22 @@ impl ProgramMoments<'_> {
     }
 
     /// ℓ_k of a client in round `round`, with which its variate enters ψ, THEORY (4.10): γ_k E_k, or γ_k/p where a coin
-    /// or the round's first mask with this probability p decides when clients communicate. `None` if the round has no
-    /// local steps. Round 0, before the first one, has the length of round 1.
+    /// or the round's first mask with this probability p decides when clients communicate. Where step sizes fall from
+    /// step to step, it is their sum over the operations of the round. `None` if the round has no local steps. Round 0,
+    /// before the first one, has the length of round 1.
     fn variate_length(&self, client: usize, round: u64) -> Option<f64> {
         let round = self.program.round(round.max(1))?;
-        let (step, count, coin) =
-            round.operations.iter().find_map(|operation| match operation {
-                Operation::Steps { step, count, coin, .. } => Some((step, count, coin)),
-                _ => None,
-            })?;
         let of_mask = round.masks.first().map(|mask| mask.probability);
-        match coin.or(of_mask) {
-            Some(probability) => Some(step.of_client(client) / probability),
-            None => Some(step.of_client(client) * count.of_client(client) as f64),
+        let mut length = None;
+        for operation in &round.operations {
+            let Operation::Steps { step, count, coin, .. } = operation else { continue };
+            let of_operation = match coin.or(of_mask) {
+                Some(probability) => step.of_client(client) / probability,
+                None => step.of_client(client) * count.of_client(client) as f64,
+            };
+            length = Some(length.unwrap_or(0.0) + of_operation);
         }
+        length
     }
 
     /// E ψ_t in the state after round t = `round`, THEORY (4.10), where `first_term` is the mean square error that it

@@ -11,8 +11,6 @@ use crate::algorithm::richardson_romberg::{Base, Coupling, Extrapolate, Richards
 use crate::algorithm::rounds::{ProblemSize, constant_rounds};
 use crate::algorithm::scaffnew::Scaffnew;
 use crate::algorithm::{Participation, SearchedSpecs, Settings, Spec, WithWork, fedavg, scaffold};
-use crate::client_sampling::ParticipationScheme;
-use crate::federated::Clock;
 use crate::linalg::Matrix;
 use crate::problem::quadratic::{self, Quadratic};
 use crate::problem::td::{Environment, Noise, Td};
@@ -38,20 +36,16 @@ fn known(facts: &dyn Facts) -> Vec<Arc<dyn Rounds>> {
         let own = RichardsonRomberg { over, coupling, ..sample::romberg(1, Extrapolate::StepSize) };
         vec![Spec::RichardsonRomberg(Settings::plain(1.0, own))]
     };
-    let minibatch =
-        MinibatchSgd { batch: 1, cohort: None, participation: ParticipationScheme::Normalised };
-    let minibatch = vec![Spec::MinibatchSgd(Settings::plain(1.0, minibatch))];
-    let coin = Scaffnew { communication_probability: 1.0, clock: Clock::default() };
+    let minibatch = vec![Spec::MinibatchSgd(Settings::plain(1.0, MinibatchSgd::new(1)))];
+    let coin = Scaffnew::new(1.0);
     let server_steps = [1.0, 2.0, 4.0, 8.0, 32.0, 128.0].map(|server_step| {
         let mut settings = fedavg::Settings::new(1.0, 1);
         settings.own.own.server_step = server_step;
         Spec::FedAvg(settings)
     });
-    let prox =
-        FedProx { proximal: 0.7, cohort: None, participation: ParticipationScheme::Normalised };
     let one_step = fedavg::Settings::new(1.0, 1).own.common;
-    let prox = WithWork { common: one_step.clone(), own: prox };
-    let fedlin = WithWork { common: one_step, own: FedLin {} };
+    let prox = WithWork { common: one_step.clone(), own: FedProx::new(0.7) };
+    let fedlin = WithWork { common: one_step, own: FedLin::default() };
     let all: [(&str, Vec<Spec>); ALL] = [
         ("sgd", minibatch.clone()),
         ("minibatch-sgd", minibatch),

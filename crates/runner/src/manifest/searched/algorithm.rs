@@ -3,7 +3,6 @@
 use super::names::{SERVER_STEP, SGD, variant};
 use exactfed_core::algorithm::minibatch_sgd::MinibatchSgd;
 use exactfed_core::algorithm::{Participation, Settings, Spec};
-use exactfed_core::client_sampling::ParticipationScheme;
 use exactfed_core::problem::Fault;
 use exactfed_core::round_program::RoundSettings;
 use std::borrow::Cow;
@@ -56,13 +55,11 @@ impl SearchedAlgorithm {
     /// SGD, which every frontier has for its budgets, also where the manifest does not name it.
     pub fn sgd() -> Self {
         let variant = variant(SGD).expect("SGD is a variant");
-        let own =
-            MinibatchSgd { batch: 1, cohort: None, participation: ParticipationScheme::Normalised };
         Self {
             name: variant.name.to_owned(),
             label: variant.label.to_owned(),
             tried: Vec::new(),
-            choices: vec![Spec::MinibatchSgd(Settings::plain(1.0, own))],
+            choices: vec![Spec::MinibatchSgd(Settings::plain(1.0, MinibatchSgd::new(1)))],
             has_local_steps: variant.has_local_steps,
         }
     }

@@ -106,7 +106,18 @@ pub enum PerSetting {
     /// A list for the only tuned setting.
     One(Vec<f64>),
     /// A list for each tuned setting.
-    Each(BTreeMap<String, Vec<f64>>),
+    Each(BTreeMap<String, CandidateList>),
+}
+
+/// The numbers of a tuned setting, or a table of one unit with these numbers, such as
+/// `{ over-L = [0.1, 2.0] }`.
+#[derive(Clone, Debug, PartialEq, Deserialize, JsonSchema)]
+#[serde(untagged)]
+pub enum CandidateList {
+    /// The numbers themselves.
+    Numbers(Vec<f64>),
+    /// Multiples of a constant of the problem, by its unit.
+    Multiples(BTreeMap<String, Vec<f64>>),
 }
 
 /// The number of fresh runs of a selected candidate on a single instance, where `evaluate` is not written.

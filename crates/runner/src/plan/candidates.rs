@@ -9,7 +9,7 @@ use crate::manifest::document::{KeyValue, Value, set};
 use crate::manifest::entries::from_tree;
 use crate::manifest::read::read_at;
 use crate::manifest::schema::ManifestSchema;
-use crate::manifest::tune::{PerSetting, Tune, TunedSetting};
+use crate::manifest::tune::{CandidateList, PerSetting, Tune, TunedSetting};
 use crate::manifest::{Diagnostic, Manifest, Node, Place, Quantity};
 use exactfed_core::rng::MAX_REPLICATES;
 use exactfed_core::sources::StatedAlgorithm;
@@ -81,11 +81,11 @@ fn tuned_settings(root: &Node, tune: &Tune) -> Result<Vec<TunedSetting>, Vec<Dia
         if names[..i].contains(key) {
             return Err(fault(root, "tune.over", format!("`{key}` is listed twice")));
         }
-        let range = list_of_setting(&tune.range, key, names.len());
-        let values = list_of_setting(&tune.values, key, names.len());
+        let range = list_of_setting(root, "range", tune.range.as_ref(), key, names.len())?;
+        let values = list_of_setting(root, "values", tune.values.as_ref(), key, names.len())?;
         settings.push(match (range, values) {
-            (Some(range), None) => from_range(root, tune, key, &range)?,
-            (None, Some(values)) => from_values(root, key, values)?,
+            (Some(range), None) => from_range(root, tune, &range.key, &range.numbers)?,
+            (None, Some(values)) => from_values(root, &values.key, values.numbers)?,
             (Some(_), Some(_)) => {
                 let message = format!("`range` and `values` exclude each other: `{key}` has both");
                 return Err(fault(root, "tune.values", message));
@@ -110,14 +110,48 @@ fn tuned_settings(root: &Node, tune: &Tune) -> Result<Vec<TunedSetting>, Vec<Dia
     Ok(settings)
 }
 
-/// The list for a setting in `table`, which is `range` or `values` of `[tune]`; `None` if it has none. Where only one
-/// setting is tuned (`tuned` = 1), the list may stand without a table.
-fn list_of_setting(table: &Option<PerSetting>, key: &str, tuned: usize) -> Option<Vec<f64>> {
-    match table {
-        Some(PerSetting::One(list)) if tuned == 1 => Some(list.clone()),
-        Some(PerSetting::Each(lists)) => lists.get(key).cloned(),
+/// The list of numbers of a tuned setting, and the key that gets them.
+struct ListOfSetting {
+    /// The name in `over` or, if the numbers are in a unit, this name and the unit, with a dot between them.
+    key: String,
+    numbers: Vec<f64>,
+}
+
+/// The list for a setting in `table`, which is `range` or `values` (`name`) of `[tune]`; `None` if it has none. Where
+/// only one setting is tuned (`tuned` = 1), the list may stand without a table.
+///
+/// # Errors
+/// If a table has several units, or none.
+fn list_of_setting(
+    root: &Node,
+    name: &str,
+    table: Option<&PerSetting>,
+    key: &str,
+    tuned: usize,
+) -> Result<Option<ListOfSetting>, Vec<Diagnostic>> {
+    let list = match table {
+        Some(PerSetting::One(numbers)) if tuned == 1 => {
+            return Ok(Some(ListOfSetting { key: key.to_owned(), numbers: numbers.clone() }));
+        }
+        Some(PerSetting::Each(lists)) => lists.get(key),
         _ => None,
-    }
+    };
+    Ok(match list {
+        None => None,
+        Some(CandidateList::Numbers(numbers)) => {
+            Some(ListOfSetting { key: key.to_owned(), numbers: numbers.clone() })
+        }
+        Some(CandidateList::Multiples(units)) => {
+            if units.len() != 1 {
+                let message = format!("`{key}` must have one unit, not {}", units.len());
+                return Err(fault(root, &format!("tune.{name}.{key}"), message));
+            }
+            units.iter().next().map(|(unit, numbers)| ListOfSetting {
+                key: format!("{key}.{unit}"),
+                numbers: numbers.clone(),
+            })
+        }
+    })
 }
 
 /// The path of the list for a setting `key` in `range` or `values` (`name`): `tune.range.<key>`, or `tune.range` if

@@ -3,6 +3,7 @@
 use super::manifests::Manifests;
 use super::memory;
 use super::outcome::{Code, Failure, print};
+use super::plan::multiples;
 use super::prepare::{prepared_to_check, warn_of};
 use exactfed_core::words::count;
 use exactfed_runner::plan::{Cell, Plan};
@@ -21,15 +22,27 @@ pub struct Args {
 pub fn run(args: &Args) -> Result<Code, Failure> {
     let plans = args.manifests.plans()?;
     let checked = plans.iter().map(|plan| {
-        check(plan)?;
+        let multiples = check_with_multiples(plan)?;
         let cells = count(plan.cells.len(), "cell");
         let frontiers = match plan.manifest.frontier.len() {
             0 => String::new(),
             some => format!(" and {}", count(some, "frontier")),
         };
-        print(&format!("{}: ok, {cells}{frontiers}\n", plan.source.name))
+        print(&format!("{}: ok, {cells}{frontiers}\n{multiples}", plan.source.name))
     });
     Failure::join(checked).map(|_| Code::Done)
+}
+
+/// [`check`], which returns the lines with what numbers in units of the problem's constants come to.
+///
+/// # Errors
+/// As [`check`].
+fn check_with_multiples(plan: &Plan) -> Result<String, Failure> {
+    let cells: Vec<&Cell> = plan.cells.iter().collect();
+    memory::fits_instances(plan, &cells)?;
+    let prepared = prepared_to_check(plan, &cells)?;
+    warn_of(plan, &prepared);
+    Ok(multiples(plan, &prepared))
 }
 
 /// Checks what making a plan does not: that the instances of its cells and frontiers can be built, and fit in
@@ -40,8 +53,5 @@ pub fn run(args: &Args) -> Result<Code, Failure> {
 /// # Errors
 /// All that is wrong with the cells and the frontiers.
 pub fn check(plan: &Plan) -> Result<(), Failure> {
-    let cells: Vec<&Cell> = plan.cells.iter().collect();
-    memory::fits_instances(plan, &cells)?;
-    warn_of(plan, &prepared_to_check(plan, &cells)?);
-    Ok(())
+    check_with_multiples(plan).map(drop)
 }

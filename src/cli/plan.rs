@@ -14,7 +14,7 @@ use exactfed_core::theory::effort::Effort;
 use exactfed_core::theory::exact::MomentsError;
 use exactfed_core::words::count;
 use exactfed_runner::plan::{Cell, Plan, short};
-use exactfed_runner::runner::{Prepared, predict};
+use exactfed_runner::runner::{Prepared, predict, words_on_multiples};
 use std::collections::{HashMap, HashSet};
 use std::fmt::Write;
 use std::path::PathBuf;
@@ -58,6 +58,17 @@ pub fn run(args: &Args) -> Result<Code, Failure> {
         print(&describe(plan, &store, &pool, planning, args.all)?)?;
     }
     Ok(Code::Done)
+}
+
+/// Lines with what the numbers of a plan come to that are written in units of the problem's constants; empty if there
+/// are none. `prepared` are cells on the problems of the plan.
+pub fn multiples(plan: &Plan, prepared: &[Prepared<'_>]) -> String {
+    let prepared: Vec<&Prepared<'_>> = prepared.iter().collect();
+    let mut lines = String::new();
+    for words in words_on_multiples(plan.cells.iter(), &prepared) {
+        let _ = writeln!(lines, "  {}", words.replace('`', ""));
+    }
+    lines
 }
 
 /// The line that says how many frontiers a plan has, and how many maps, each of which is about one of the frontiers;
@@ -110,6 +121,7 @@ fn describe(
     let all_cells: Vec<&Cell> = plan.cells.iter().collect();
     let timed = if plan.tuning.is_some() { &all_cells } else { &missing };
     let times = CellTimes::measure(plan, timed, &sample);
+    out.push_str(&multiples(plan, &sample));
     out.push_str(&list_cells(plan, &statuses, &times, threads, many && !all));
     out.push_str(&what_follows(plan, &times, threads)?);
     out.push_str(&set_up_line(set_up_seconds));

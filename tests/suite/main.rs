@@ -42,6 +42,7 @@ mod links;
 mod live;
 #[path = "../support/live_run.rs"]
 mod live_run;
+mod local_work;
 mod looks;
 mod matrix;
 mod merge;
@@ -62,6 +63,7 @@ mod ratios;
 mod readers;
 mod reference;
 mod reference_point;
+mod relative;
 mod run_live;
 #[path = "../support/runner.rs"]
 mod runner;

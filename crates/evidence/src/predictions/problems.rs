@@ -14,11 +14,11 @@ use exactfed_core::theory::heterogeneity::Measures;
 use exactfed_runner::files::Error;
 use exactfed_runner::manifest::Oracle;
 use exactfed_runner::plan::{Cell, Plan, Setting, short};
-use exactfed_runner::runner::Prepared;
 use exactfed_runner::runner::cautions::{
     CellOnInstance, biased_participation, remarks_on_data, several_optima,
     unstable_proximal_terms_of_plan,
 };
+use exactfed_runner::runner::{Prepared, words_on_multiples};
 use rayon::prelude::*;
 use sha2::{Digest, Sha256};
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -42,7 +42,8 @@ pub struct Instances {
     pub unknown_at_optimum: Option<UnknownAtOptimum>,
     /// A sentence that errors are distances to a set of minimisers, if θ* of some instance is not unique.
     pub several_optima: Option<String>,
-    /// What a reader should know of the columns of data files, a sentence each.
+    /// What a reader should know of the columns of data files and of numbers in units of the problem's constants, a
+    /// sentence each.
     pub remarks: Vec<String>,
     /// How many measures and drifts are not computed because they would take too long, and the largest cost of one by
     /// itself, which fits where only the computed ones have left too little; `None` if all are computed.
@@ -177,7 +178,10 @@ pub fn instances(
     });
     let biased_participation = biased_participation(facts.clone());
     let several_optima = several_optima(facts);
-    let remarks = remarks_on_data(groups.iter().map(|cells| cells[0]), &plan.folder());
+    let mut remarks = remarks_on_data(groups.iter().map(|cells| cells[0]), &plan.folder());
+    let firsts: Vec<&Prepared<'_>> =
+        groups.iter().filter_map(|cells| by_id.get(cells[0].id.as_str()).copied()).collect();
+    remarks.extend(words_on_multiples(plan.cells.iter(), &firsts));
     for cells in &groups {
         let Some(first) = by_id.get(cells[0].id.as_str()) else { continue };
         let facts: &dyn Facts = &*first.scenarios[0].instance;

@@ -259,9 +259,15 @@ impl<'a> Reader<'a> {
         if !names.is_empty() {
             return self.read_variant(&names, node, path);
         }
-        // Only the key `cohort` has such a schema: a whole number of clients, or a fraction of all.
-        if let Some([whole, other]) = schema["anyOf"].as_array().map(Vec::as_slice) {
+        if let Some([one, other]) = schema["anyOf"].as_array().map(Vec::as_slice) {
+            let whole = self.schema.resolve(one);
+            let other = self.schema.resolve(other);
+            // A number, or a multiple of a constant of the problem: a table of one key.
+            let has_units = !variants(other).is_empty();
             let kind = match &node.value {
+                Value::Table(_) if has_units => other,
+                _ if has_units => whole,
+                // Only the key `cohort` has another schema: a whole number of clients, or a fraction of all.
                 Value::Integer(0..) => whole,
                 Value::Float(_) => other,
                 _ => return self.note_unexpected(node, path, WHOLE_OR_FRACTION),

@@ -21,6 +21,7 @@ use crate::manifest::schema::ManifestSchema;
 use crate::manifest::{Diagnostic, Manifest, Node, Oracle, Record};
 use exactfed_core::algorithm::Instance;
 use exactfed_core::algorithm::Participation::Fraction;
+use exactfed_core::problem::{Fault, ProblemConstants};
 use exactfed_core::{algorithm, problem};
 use sha2::{Digest, Sha256};
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -43,9 +44,9 @@ struct SharedParts {
     /// The number of clients of each problem on which an algorithm lets a fraction of the clients take part; `None` if
     /// it is not known.
     clients: HashMap<usize, Option<usize>>,
-    /// The first instance of each problem on which an algorithm counts local work in epochs; `None` if it cannot be
-    /// built.
-    instances: HashMap<usize, Option<Box<dyn Instance>>>,
+    /// The first instance of each problem on which an algorithm counts local work in epochs, or has numbers in units of
+    /// the problem's constants; `None` if it cannot be built.
+    instances: HashMap<usize, Option<FirstInstance>>,
     /// The algorithms of the entry that is visited, each at the number of its read. There is a list for each number of
     /// clients of which a fraction takes part, and for each problem whose records say how long an epoch is.
     algorithms: HashMap<ProblemDependence, Vec<Option<SpecParts<algorithm::Spec>>>>,
@@ -53,12 +54,18 @@ struct SharedParts {
     others: HashMap<(GridPoint, u64), OtherParts>,
 }
 
+/// The first instance of a problem, without its optimum, and its constants.
+struct FirstInstance {
+    instance: Box<dyn Instance>,
+    constants: ProblemConstants,
+}
+
 /// What an algorithm needs to know of its problem.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 struct ProblemDependence {
     /// The number of clients, if a fraction of them takes part and it is known.
     clients: Option<usize>,
-    /// The number of the problem's read, if local work is counted in epochs.
+    /// The number of the problem's read, if local work is counted in epochs or numbers are in units of constants.
     problem: Option<usize>,
 }
 
@@ -189,8 +196,9 @@ impl CellMaker<'_> {
         &self,
         problem: &SpecParts<problem::Spec>,
         keys: &RunKeys,
-    ) -> Option<Box<dyn Instance>> {
-        self.hashes.instance(problem, keys.instance_seed(keys.seed, 0))
+    ) -> Option<FirstInstance> {
+        let instance = self.hashes.instance(problem, keys.instance_seed(keys.seed, 0))?;
+        Some(FirstInstance { instance, constants: ProblemConstants::default() })
     }
 
     /// The number of the cell that has this hash; `None` if no cell has it, and the next cell gets it.
@@ -228,13 +236,14 @@ impl CellMaker<'_> {
             .then(|| *clients.entry(reads.problem).or_insert_with(|| self.hashes.clients(problem)))
             .flatten();
         let has_epochs = spec.local_epochs().is_some() && problem.spec.has_epochs();
-        let instance = has_epochs
+        let needs_instance = has_epochs || !spec.multiples().is_empty();
+        let instance = needs_instance
             .then(|| {
                 let known = instances.entry(reads.problem);
-                known.or_insert_with(|| self.first_instance(problem, &keys)).as_deref()
+                known.or_insert_with(|| self.first_instance(problem, &keys)).as_ref()
             })
             .flatten();
-        let needs = ProblemDependence { clients, problem: has_epochs.then_some(reads.problem) };
+        let needs = ProblemDependence { clients, problem: needs_instance.then_some(reads.problem) };
         let algorithm = slot(algorithms.entry(needs).or_default(), reads.algorithm)
             .get_or_insert_with(|| self.algorithm(grid, reads, clients, instance));
         let start = grid.start.value(reads.start);
@@ -340,9 +349,29 @@ impl CellMaker<'_> {
         if let Some(named) = self.with_file_names(&spec, axes) {
             settings = text_and_settings("problem", &named).1;
         }
+        if faults.is_empty() {
+            match self.found_penalty(&spec) {
+                Ok(Some(lambda)) => {
+                    let lambda = Setting::Number(settings::rounded_to_six(lambda));
+                    settings.insert(format!("problem.{}.l2", spec.kind()), lambda);
+                }
+                Ok(None) => {}
+                Err(fault) => faults.push(fault),
+            }
+        }
         self.add_defaults(&mut settings, axes, &grid.choice);
         let text = appended(&mut self.texts[0], &text);
         SpecParts { spec: Arc::new(spec), faults, text, settings: self.shapes.part(settings) }
+    }
+
+    /// λ on the first instance of a problem, if it is written as a multiple of the smoothness of its losses.
+    ///
+    /// # Errors
+    /// Why it is not known.
+    fn found_penalty(&mut self, spec: &problem::Spec) -> Result<Option<f64>, Fault> {
+        let keys = self.keys(Oracle::default());
+        let found = self.hashes.with_number_as_penalty(spec, keys.instance_seed(keys.seed, 0))?;
+        Ok(found.and_then(|mut spec| spec.penalty_mut().map(|penalty| penalty.value())))
     }
 
     /// The problem with names of files in place of the hashes of their contents, for the files that the grid varies:
@@ -377,30 +406,39 @@ impl CellMaker<'_> {
 
     /// Makes the algorithm at a grid point, with what is wrong with it, its canonical text and settings. Where a
     /// fraction of the clients takes part, it becomes a number of clients, if `clients` is known. Epochs become the
-    /// numbers of local steps that they are on `instance`, which is given if there are any. One setting follows from
-    /// others: `path-length`, the step size times the most local steps of a client, of the algorithm's first run.
+    /// numbers of local steps that they are on `instance`, and multiples of constants the numbers that they are there,
+    /// which are their settings; it is given if there are any. One setting follows from others: `path-length`, the step
+    /// size times the most local steps of a client, of the algorithm's first run.
     fn algorithm(
         &mut self,
         grid: &Grid<'_>,
         point: GridPoint,
         clients: Option<usize>,
-        instance: Option<&dyn Instance>,
+        instance: Option<&FirstInstance>,
     ) -> SpecParts<algorithm::Spec> {
         let mut spec = grid.algorithm.value(point.algorithm).clone();
         if let (Some(clients), Some(cohort)) = (clients, spec.cohort()) {
             Arc::make_mut(&mut spec).set_cohort(cohort.among(clients));
         }
-        if let Some(instance) = instance {
-            spec = Arc::new(spec.on_instance(instance).into_owned());
+        let mut faults = Vec::new();
+        if let Some(FirstInstance { instance, constants }) = instance {
+            let mut resolved = algorithm::Spec::clone(&spec);
+            faults = resolved.resolve(&**instance, constants);
+            spec = Arc::new(resolved.with_steps_of_epochs(&**instance).into_owned());
         }
         let (text, mut settings) = text_and_settings("algorithm", &*spec);
         // The table as a whole is another long text in nearly every cell.
         settings.retain(|path, _| path.matches('.').count() > 1);
+        for (key, _, found) in spec.multiples() {
+            let number = found.map(|found| Setting::Number(settings::rounded_to_six(found)));
+            let path = format!("algorithm.{}.{key}", spec.kind());
+            settings.extend(number.map(|number| (path, number)));
+        }
         let terms = &spec.components()[0].terms;
         let length = Setting::Number(terms.step_size * terms.most_steps() as f64);
         settings.insert("path-length".into(), length);
         self.add_defaults(&mut settings, grid.algorithm.axes(point.algorithm), &grid.choice);
-        let faults = spec.check();
+        faults.extend(spec.check());
         let settings = self.shapes.part(settings);
         SpecParts { spec, faults, text: appended(&mut self.texts[1], &text), settings }
     }

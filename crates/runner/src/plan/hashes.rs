@@ -101,6 +101,19 @@ impl Hashes {
         self.folder.open(&DataFile { sha256: Some(hash), ..DataFile::at(path) })
     }
 
+    /// The problem with a number as λ, if it is written as a multiple of the smoothness of its losses on the instance
+    /// of this seed; `None` otherwise. Its files must be resolved ([`Self::resolve`]).
+    ///
+    /// # Errors
+    /// Why the number is not known.
+    pub fn with_number_as_penalty(
+        &self,
+        problem: &problem::Spec,
+        seed: u64,
+    ) -> Result<Option<problem::Spec>, Fault> {
+        problem.with_number_as_penalty(seed, &self.folder)
+    }
+
     /// Adds to the settings of a problem the hashes of its data files and how much they hold. Returns a fault for each
     /// file that cannot be read. A hash that the source states is taken, whatever the file holds now: runs compare it
     /// when they read the file.

@@ -47,7 +47,7 @@ pub use phase::phase_problem;
 pub use places::{Checker, place_of};
 pub use replicates::sets_replicates;
 pub use selection::{begins_with_words, selected, shows};
-pub use settings::{Setting, Settings, Shapes, leaves, short};
+pub use settings::{Setting, Settings, Shapes, leaves, rounded_to_six, short};
 pub use tuning::{Candidate, CandidateRuns, Decision, FirstRuns, Tuning, TuningEdge, TuningGroup};
 pub use types::Plan;
 

@@ -334,6 +334,11 @@ pub fn leaves(table: &toml::Table) -> Vec<(String, &toml::Value)> {
     all
 }
 
+/// A number rounded to six significant digits, as the numbers that multiples of constants come to are displayed.
+pub fn rounded_to_six(number: f64) -> f64 {
+    format!("{number:.5e}").parse().unwrap_or(number)
+}
+
 /// The order in which names prefer settings, which also is the part that a setting belongs to: 0 for an algorithm's, 1
 /// for a problem's, and 2 for any other.
 fn rank_of_path(path: &str) -> usize {

@@ -75,7 +75,7 @@ impl<'p> Attempt<'p> {
         let identity = &prepared.cell.identity;
         let scenario = prepared.scenario(run);
         let conditions = prepared.conditions(run);
-        let algorithm = &identity.algorithm;
+        let algorithm = &scenario.algorithm;
         let instance = &*scenario.instance;
         let mut twin =
             scenario.twin.as_ref().map(|(twin, _)| start(&**twin, algorithm, &conditions));
@@ -247,8 +247,8 @@ impl<'p> Prepared<'p> {
             let together = if wants_twin(identity) || is_coupled(identity) {
                 1
             } else {
-                let instance = &self.scenario(next).instance;
-                instance.runs_together(&identity.algorithm, rest)
+                let scenario = self.scenario(next);
+                scenario.instance.runs_together(&scenario.algorithm, rest)
             };
             // Groups of equal size, or nearly.
             let size = rest.div_ceil(rest.div_ceil(together));
@@ -316,8 +316,8 @@ impl<'p> Prepared<'p> {
         observer: &dyn Observer,
         start: &StartRun<'_>,
     ) -> Result<Trace, Stopped> {
-        let instance = &*self.scenario(run).instance;
-        let algorithm = &self.cell.identity.algorithm;
+        let Scenario { instance, algorithm, .. } = self.scenario(run);
+        let instance = &**instance;
         let mut own = start(instance, algorithm, &self.conditions(run));
         // No other metric reads where the clients end.
         let record = &self.cell.identity.record;
@@ -342,8 +342,7 @@ impl<'p> Prepared<'p> {
         runs: Range<u64>,
         observer: &dyn Observer,
     ) -> Result<Vec<Trace>, Stopped> {
-        let instance = &*self.scenario(runs.start).instance;
-        let algorithm = &self.cell.identity.algorithm;
+        let Scenario { instance, algorithm, .. } = self.scenario(runs.start);
         let conditions: Vec<_> = runs.clone().map(|run| self.conditions(run)).collect();
         let Some(mut all) = instance.launch_together(algorithm, &conditions) else {
             return runs.map(|run| self.run_alone(run, observer, &start)).collect();

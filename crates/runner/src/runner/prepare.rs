@@ -5,10 +5,10 @@ use crate::files::sha256;
 use crate::manifest::{self, Metric, Oracle, Reference, Start, TimeAverage};
 use crate::plan::{Cell, FRESH, Identity};
 use crate::quantity::MeasuredOn;
-use exactfed_core::algorithm::{Boxed, Instance};
+use exactfed_core::algorithm::{Boxed, Instance, Spec};
 use exactfed_core::problem::arrays::{Contents, DataFile, Files, FilesError};
 use exactfed_core::problem::{
-    Fault, MOST_DIMENSIONS, Minimiser, OptimumSearch, OracleForm, RecordsOf,
+    Fault, MOST_DIMENSIONS, Minimiser, OptimumSearch, OracleForm, ProblemConstants, RecordsOf,
 };
 use exactfed_core::round_program::Traced;
 use rayon::prelude::*;
@@ -21,6 +21,10 @@ use std::time::{Duration, Instant};
 pub struct Scenario {
     /// The problem's instance, shared between cells.
     pub instance: Arc<dyn Instance>,
+    /// The algorithm on the instance: numbers in units of the problem's constants are those of this instance.
+    pub algorithm: Arc<Spec>,
+    /// The constants of the instance, as far as settings of cells are in units of them.
+    pub constants: Arc<ProblemConstants>,
     /// A hash of what determines the instance: its settings, its files' contents and its seed. What is stored of an
     /// instance, as its optimum, is found by it.
     pub key: Arc<str>,
@@ -130,6 +134,8 @@ pub(super) struct InstanceKey {
 #[derive(Clone)]
 pub(super) struct BuiltInstance {
     pub(super) instance: Arc<dyn Instance>,
+    /// Its constants, which cells with numbers in units of them share.
+    constants: Arc<ProblemConstants>,
     /// The hash of its problem and its seed.
     hash: Arc<str>,
     /// How long the search for its optimum took; 0 if there was none.
@@ -346,7 +352,12 @@ pub(super) fn build(
     let instance = cell.identity.problem.build(*seed, &files, *form, Boxed)?;
     let searched_from = files.searched_from.get().filter(|_| instance.searched_optimum().is_some());
     let optimum_search = searched_from.map_or(Duration::ZERO, Instant::elapsed);
-    Ok(BuiltInstance { instance: Arc::from(instance), hash, optimum_search })
+    Ok(BuiltInstance {
+        instance: Arc::from(instance),
+        constants: Arc::default(),
+        hash,
+        optimum_search,
+    })
 }
 
 /// All values if there is no error, and otherwise all errors.
@@ -365,8 +376,8 @@ fn scenario(
     built: BuiltInstance,
     twin: Option<Arc<dyn Instance>>,
 ) -> Result<Scenario, Fault> {
-    let BuiltInstance { instance, hash, optimum_search } = built;
-    let algorithm = &cell.identity.algorithm;
+    let BuiltInstance { instance, constants, hash, optimum_search } = built;
+    let algorithm = algorithm_on(cell, &*instance, &constants)?;
     if let (Some(other), false) =
         (algorithm.info().and_then(|info| info.linear_name_of), instance.linear())
     {
@@ -410,6 +421,8 @@ fn scenario(
     let reference = &cell.identity.record.reference;
     let reference = reference.as_ref().map(|point| reference_on(point, &*instance)).transpose()?;
     Ok(Scenario {
+        algorithm,
+        constants,
         start,
         reference,
         fixed_point: known_fixed_point,
@@ -422,6 +435,29 @@ fn scenario(
         custom_limits: OnceLock::new(),
         means_converge: OnceLock::new(),
     })
+}
+
+/// The algorithm of a cell on an instance with these constants: multiples of constants become the numbers that they are
+/// there. On further instances of a cell these differ from those with which the cell was planned, so that they are
+/// checked again.
+fn algorithm_on(
+    cell: &Cell,
+    instance: &dyn Instance,
+    constants: &ProblemConstants,
+) -> Result<Arc<Spec>, Fault> {
+    let planned = &cell.identity.algorithm;
+    if planned.multiples().is_empty() {
+        return Ok(planned.clone());
+    }
+    let mut algorithm = Spec::clone(planned);
+    let mut faults = algorithm.resolve(instance, constants);
+    if faults.is_empty() {
+        faults = algorithm.check();
+    }
+    match faults.into_iter().next() {
+        Some(fault) => Err(Fault::new(format!("{}.{}", cell.entry, fault.key), fault.message)),
+        None => Ok(Arc::new(algorithm)),
+    }
 }
 
 /// The start θ_0 on an instance, d numbers; `None` if it is the limit, which depends on the algorithm. An offset is one

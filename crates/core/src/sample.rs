@@ -201,7 +201,7 @@ pub fn short_ridge(batch: usize) -> least_squares::LeastSquares {
         ..Dataset::example()
     };
     let sampling = Sampling::default();
-    least_squares::Settings { dataset, l2: 0.3, batch, sampling }.build(1, &files).unwrap()
+    least_squares::Settings { dataset, l2: 0.3.into(), batch, sampling }.build(1, &files).unwrap()
 }
 
 /// Least squares without a penalty on rows of three features, for one client. Targets are the products
@@ -266,7 +266,9 @@ fn ridge_of_clients(
     };
     let files = Fixed(Contents::Table(named.collect()));
     let sampling = Sampling::default();
-    least_squares::Settings { dataset, l2: 0.0, batch: 1, sampling }.build(1, &files).unwrap()
+    least_squares::Settings { dataset, l2: 0.0.into(), batch: 1, sampling }
+        .build(1, &files)
+        .unwrap()
 }
 
 /// Logistic regression in three dimensions for four clients with 4, 8, 12 and 16 records, which weigh by their records.

@@ -147,7 +147,7 @@ impl<'a> ComponentRuns<'a> {
             if terms.stragglers.is_some() {
                 return Err(ProgramError::RandomWork);
             }
-            if is_part && terms.variates == Variates::Fresh {
+            if self.draws_clients && terms.variates == Variates::Fresh {
                 return Err(ProgramError::CohortTwice);
             }
             if terms.decay_by_step().is_some() && terms.most_steps() > MOST_FALLING_STEPS {

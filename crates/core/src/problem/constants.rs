@@ -132,9 +132,7 @@ fn convexity_of_clients(facts: &dyn Facts) -> Option<f64> {
     if !facts.linear() {
         return facts.convexity();
     }
-    let (values, _) = by_distribution(facts, |client| {
-        convexity_of_field(&facts.jacobian(client))
-    })?;
+    let (values, _) = by_distribution(facts, |client| convexity_of_field(&facts.jacobian(client)))?;
     Some(values.into_iter().fold(f64::INFINITY, f64::min))
 }
 

@@ -80,14 +80,14 @@ fn clients_that_hold_all_records_are_as_if_each_had_a_copy() {
         let datasets = |storage| [(shared(&weights, storage), 1), (copied(&weights, storage), 3)];
         let ridge = datasets(Storage::Dense).map(|(dataset, copies)| {
             let sampling = Sampling::default();
-            let settings = least_squares::Settings { dataset, l2: 0.1, batch: 2, sampling };
+            let settings = least_squares::Settings { dataset, l2: 0.1.into(), batch: 2, sampling };
             settings.build(1, &file(copies)).unwrap()
         });
         assert_alike(&ridge[0], &ridge[1]);
         let softmax = datasets(Storage::Dense).map(|(dataset, copies)| {
             let settings = softmax::dataset::Settings {
                 dataset,
-                l2: 0.1,
+                l2: 0.1.into(),
                 class_weights: ClassWeights::Equal,
                 batch: 1,
                 sampling: Sampling::default(),
@@ -97,7 +97,7 @@ fn clients_that_hold_all_records_are_as_if_each_had_a_copy() {
         assert_alike(&softmax[0], &softmax[1]);
         let logistic = |dataset| logistic::dataset::Settings {
             dataset,
-            l2: 0.1,
+            l2: 0.1.into(),
             margin: 0.0,
             class_weights: ClassWeights::Balanced,
             batch: 1,
@@ -120,7 +120,7 @@ fn clients_that_hold_all_records_are_as_if_each_had_a_copy() {
 fn facts_agree_with_draws() {
     let dataset = shared(&ClientWeights::Equal, Storage::Dense);
     let sampling = Sampling::default();
-    let settings = least_squares::Settings { dataset, l2: 0.1, batch: 1, sampling };
+    let settings = least_squares::Settings { dataset, l2: 0.1.into(), batch: 1, sampling };
     check::agree(&settings.build(1, &file(1)).unwrap(), 20_000);
 }
 

@@ -42,6 +42,7 @@ impl StragglerDraws {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::client_sampling::{ClientProbabilities, ParticipationScheme};
     use crate::federated::{Federated, Run};
     use crate::problem::{Exact, Facts};
     use crate::sample;
@@ -100,6 +101,17 @@ mod tests {
             }
         }
         assert_eq!(most, [0, 0, 12, 0, 0, 12], "3 of 5 epochs are the most of a straggler");
+    }
+
+    /// By coins of their own, about half of ten clients take part, so that the mean number of steps is that of five members.
+    #[test]
+    fn mean_calls_count_those_who_take_part_by_coins() {
+        let stragglers = Stragglers { fraction: 0.6, most: None, epochs: None };
+        let coins = ParticipationScheme::Bernoulli(ClientProbabilities::Fraction(0.5));
+        let terms = Terms { participation: coins, ..terms(stragglers) };
+        let of_member = 0.5 * (stragglers.mean_steps(4, 5) + stragglers.mean_steps(10, 5));
+        assert!((terms.mean_calls(10) - 0.5 * of_member).abs() < 1e-12);
+        assert!(of_member < 7.0, "{of_member}");
     }
 
     /// The rounds are plain loops over the numbers of steps that were drawn, and cost what these take.

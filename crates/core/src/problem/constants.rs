@@ -166,3 +166,22 @@ impl ProblemConstants {
         *self.known[constant as usize].get_or_init(|| constant.compute(facts))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sample;
+
+    /// Clients with fewer records than features have no strong convexity, whatever rounding makes of their smallest
+    /// eigenvalue; their mean has one.
+    #[test]
+    fn merely_convex_clients_are_not_strongly_convex() {
+        let problem = sample::unpenalised_ridge(&[2, 3, 4], 5);
+        let constants = ProblemConstants::default();
+        assert_eq!(constants.get(&problem, Constant::Mu), None);
+        let mean_mu = constants.get(&problem, Constant::MeanMu).unwrap();
+        let [l, mean_l] =
+            [Constant::L, Constant::MeanL].map(|of| constants.get(&problem, of).unwrap());
+        assert!(0.0 < mean_mu && mean_mu < mean_l && mean_l < l, "{mean_mu} {mean_l} {l}");
+    }
+}

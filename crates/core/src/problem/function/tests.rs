@@ -1,4 +1,5 @@
 use super::*;
+use crate::client_sampling::{ClientProbabilities, ParticipationScheme};
 use crate::federated::{Conditions, Federated, Run, RunsTogether, Schedule, Terms, Together};
 use crate::problem::check;
 use crate::sample;
@@ -150,11 +151,15 @@ fn shared_calls_have_the_bits_of_the_oracle() {
         let looped = Sample { many_rows: false, ..Sample::new(dimension, true) }.build().unwrap();
         let start = vec![0.5; dimension];
         let from = |replicate| Conditions { seed: 5, replicate, start: &start, rounds: 6, copy: 0 };
-        for terms in sample::terms(0.1, 5) {
+        // Nobody takes part in some rounds.
+        let coins = ParticipationScheme::Bernoulli(ClientProbabilities::Fraction(0.3));
+        let with_coins = Terms { participation: coins, ..Terms::fedavg(0.1, 5) };
+        for terms in sample::terms(0.1, 5).into_iter().chain([with_coins]) {
             let of_oracle: Vec<_> = (0..4).map(|r| walked(&looped, &terms, &from(r))).collect();
             let alone = walked(&shared, &terms, &from(0));
             assert_eq!(alone.estimate(), of_oracle[0].estimate(), "{terms:?}");
-            if terms.schedule != Schedule::Every {
+            // Steps of a round that differ in their sizes are not taken together.
+            if terms.schedule != Schedule::Every || terms.decay_by_step().is_some() {
                 continue;
             }
             let all: Vec<_> = (0..4).map(from).collect();

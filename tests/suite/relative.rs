@@ -182,7 +182,7 @@ fn what_is_wrong_with_units_is_said_before_a_run() {
     let quadratic = r#"title = "t"
 seed = 1
 replicates = 1
-problem.quadratic = { dimension = 2, clients = 2, spectrum = { from = 0.5, to = 1.0 }, gradient-heterogeneity = 1.0, hessian-heterogeneity = 0.1 }
+problem.quadratic = { dimension = 2, clients = 2, spectrum = { from = 0.5, to = 1.0 }, gradient-heterogeneity = 1.0, hessian-heterogeneity = 0.1, noise = 0.1 }
 start.zero = true
 budget.rounds = 2
 [[algorithm.fedprox]]

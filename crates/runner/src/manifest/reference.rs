@@ -241,9 +241,11 @@ impl<'a> ReferencePage<'a> {
                 let items = self.resolve(items);
                 entries(items, "oneOf").for_each(|choice| self.write_names_of_items(choice, &path));
             }
-            for table in entries(target, "anyOf") {
-                if self.shared_names(table).is_none() {
-                    self.write_keys(self.resolve(table), &format!("{path}."), &[]);
+            for kind in entries(target, "anyOf") {
+                if self.shared_names(kind).is_none() {
+                    let kind = self.resolve(kind);
+                    let end = if kind.get("oneOf").is_some() { "" } else { "." };
+                    self.write_keys(kind, &format!("{path}{end}"), &[]);
                 }
             }
             let end = if target.get("oneOf").is_some() { "" } else { "." };

@@ -126,8 +126,10 @@ impl ControlVariates {
     pub(super) fn correct_members(&mut self, members: &Members, mean: &[f64]) {
         let d = self.d;
         for &client in members.indices() {
-            for i in 0..d {
-                self.corrections[client * d + i] = mean[i] - self.variates[client * d + i];
+            let own = client * d..(client + 1) * d;
+            let corrections = self.corrections[own.clone()].iter_mut();
+            for ((correction, mean), variate) in corrections.zip(mean).zip(&self.variates[own]) {
+                *correction = mean - variate;
             }
         }
     }

@@ -1,8 +1,7 @@
 //! Metrics in Python: a function of θ, and of where the clients end, that returns a number.
 
-use super::algorithm::traceback;
+use super::code::{hash_source, traceback};
 use exactfed::custom_metric::{CustomMetricDefinition, MeasureCustom};
-use exactfed::files::sha256;
 use exactfed::registered::register_metric as register;
 use numpy::{PyArray1, PyArrayMethods};
 use pyo3::exceptions::PyValueError;
@@ -43,7 +42,7 @@ impl MeasureCustom for PythonMetric {
 pub fn register_metric(definition: &str, function: Py<PyAny>) -> PyResult<()> {
     let known: Result<CustomMetricDefinition, _> = serde_json::from_str(definition);
     let mut known = known.map_err(|e| PyValueError::new_err(e.to_string()))?;
-    known.definition.source_hash = sha256(known.definition.source.as_bytes());
+    hash_source(&mut known.definition);
     register(known, PythonMetric { function })
         .map_err(|error| PyValueError::new_err(error.to_string()))
 }

@@ -336,16 +336,15 @@ impl DrawMoments {
         };
         let mean_inverses: Vec<[f64; 2]> =
             moments.chances.iter().map(|p| inverse_counts(&all, &[*p])).collect();
-        for g in 0..types {
-            let p = moments.chances[g];
-            moments.mean_weights[g] = p * mean_inverses[g][0];
+        for (g, [inverse, _]) in mean_inverses.iter().enumerate() {
+            moments.mean_weights[g] = moments.chances[g] * inverse;
         }
-        for g in 0..types {
+        for (g, [_, square_of_inverse]) in mean_inverses.iter().enumerate() {
             let p = moments.chances[g];
             let mean = moments.mean_weights[g];
             moments.indicators.own[g] = p * (1.0 - p);
             moments.crossed.own[g] = mean * (1.0 - p);
-            moments.counts.own[g] = p * mean_inverses[g][1] - mean * mean;
+            moments.counts.own[g] = p * square_of_inverse - mean * mean;
             for h in 0..types {
                 let q = moments.chances[h];
                 // Clients of one type are two only if there are two with this probability.

@@ -432,8 +432,8 @@ impl Spec {
         of_settings!(self, settings => settings.own.work()).and_then(|work| work.local_epochs)
     }
 
-    /// Whether it is built in, its clients take part by a schedule that is given, and its local steps are the same in all
-    /// rounds: then its rounds repeat with a period.
+    /// Whether it is built in, its clients take part by a schedule that is given, and its local steps are the same in
+    /// all rounds: then its rounds repeat with a period.
     pub fn has_schedule(&self) -> bool {
         let is_periodic = |run: &Component| {
             let scheme = &run.terms.participation;

@@ -128,10 +128,10 @@ impl<'a> ComponentRuns<'a> {
     ///
     /// # Errors
     /// [`ProgramError::AdaptiveServer`] if the moves of the server are not linear, [`ProgramError::ShuffledCycle`] if
-    /// groups of clients take part in an order that is drawn, [`ProgramError::LongPeriod`] if a schedule of clients has too
-    /// many rounds, [`ProgramError::RandomWork`] if there are stragglers, [`ProgramError::CohortTwice`] of FedLin with a
-    /// part of the clients, [`ProgramError::ManyFallingSteps`] if too many steps of a round differ in their sizes, and
-    /// [`ProgramError::Open`] if programs cannot say it for any other reason.
+    /// groups of clients take part in an order that is drawn, [`ProgramError::LongPeriod`] if a schedule of clients has
+    /// too many rounds, [`ProgramError::RandomWork`] if there are stragglers, [`ProgramError::CohortTwice`] of FedLin
+    /// with a part of the clients, [`ProgramError::ManyFallingSteps`] if too many steps of a round differ in their
+    /// sizes, and [`ProgramError::Open`] if programs cannot say it for any other reason.
     fn check_draws(&self) -> Result<(), ProgramError> {
         if self.participation.is_shuffled() {
             return Err(ProgramError::ShuffledCycle);
@@ -193,10 +193,10 @@ pub fn constant_rounds(components: &[Component], size: ProblemSize) -> Traced {
 /// runs since no program says how they share their draws, the means are right here and the second moments are not. Of
 /// FedNova with a cohort and unequal numbers of local steps the means are wrong too: the server weighs the ends of the
 /// cohort equally in this program, and so are those of an adaptive server, which goes a plain step here, and of a
-/// schedule in a drawn order, which is the given one here, or of more rounds than [`LONGEST_PERIOD`], which is cut. So are
-/// those of stragglers, who finish their work here, of steps whose sizes fall beyond the first [`MOST_FALLING_STEPS`] of
-/// a round, which are left out, and of FedLin with a part of the clients, whose variates all clients measure here. Not
-/// for custom algorithms, whose terms do not say what rounds do.
+/// schedule in a drawn order, which is the given one here, or of more rounds than [`LONGEST_PERIOD`], which is cut. So
+/// are those of stragglers, who finish their work here, of steps whose sizes fall beyond the first
+/// [`MOST_FALLING_STEPS`] of a round, which are left out, and of FedLin with a part of the clients, whose variates all
+/// clients measure here. Not for custom algorithms, whose terms do not say what rounds do.
 pub fn constant_rounds_unchecked(components: &[Component], size: ProblemSize) -> Program {
     let runs = ComponentRuns::new(components, size);
     let period = runs.period().min(LONGEST_PERIOD);

@@ -161,8 +161,8 @@ impl<'p, P: Problem> Federated<'p, P> {
         let plans = StepPlans::new(&terms, n, 0);
         let shares = problem.unequal_shares();
         let weights = terms.progress_weights(n, shares);
-        // FedNova's weights are not those of the default scheme, also where shares are equal. Where stragglers are drawn
-        // it has some in nearly every round.
+        // FedNova's weights are not those of the default scheme, also where shares are equal. Where stragglers are
+        // drawn it has some in nearly every round.
         let draws_progress = terms.normalised_progress && terms.stragglers.is_some();
         let are_unequal = shares.is_some() || weights.is_some() || draws_progress;
         let scheme = terms.participation.for_shares(are_unequal);

@@ -103,7 +103,8 @@ mod tests {
         assert_eq!(most, [0, 0, 12, 0, 0, 12], "3 of 5 epochs are the most of a straggler");
     }
 
-    /// By coins of their own, about half of ten clients take part, so that the mean number of steps is that of five members.
+    /// By coins of their own, about half of ten clients take part, so that the mean number of steps is that of five
+    /// members.
     #[test]
     fn mean_calls_count_those_who_take_part_by_coins() {
         let stragglers = Stragglers { fraction: 0.6, most: None, epochs: None };

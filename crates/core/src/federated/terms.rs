@@ -378,8 +378,8 @@ impl Terms {
         }
     }
 
-    /// [`Self::calls_of_client`] on average over the draws of stragglers, on a problem with this number of clients. Where
-    /// the number of those who take part is random, their mean number, rounded, stands for it.
+    /// [`Self::calls_of_client`] on average over the draws of stragglers, on a problem with this number of clients.
+    /// Where the number of those who take part is random, their mean number, rounded, stands for it.
     fn mean_calls_of_client(&self, client: usize, clients: usize) -> f64 {
         match self.stragglers {
             Some(stragglers) if self.schedule == Schedule::Every => {

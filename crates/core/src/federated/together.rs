@@ -40,9 +40,9 @@ pub fn runs_together(gain: JointGain, entries: usize, terms: &Terms, runs: u64) 
     }
 }
 
-/// Whether runs with these terms can go on together: rounds must have a fixed number of local steps, which a client takes
-/// with one size. All clients must take part and finish their work, so that the runs do not differ in this, unless they
-/// share calls, in which clients and their numbers of steps may differ.
+/// Whether runs with these terms can go on together: no coin ends their local steps, which have one size for a client in
+/// a round. All clients must take part and finish their work, so that the runs do not differ in this, unless they share
+/// calls, in which clients and their numbers of steps may differ.
 fn can_go_together(gain: JointGain, terms: &Terms) -> bool {
     let may_differ = matches!(gain, JointGain::SharedCalls);
     let are_alike = !terms.may_leave_out_clients() && terms.stragglers.is_none();

@@ -145,8 +145,8 @@ fn convexity_of_mean(facts: &dyn Facts) -> Option<f64> {
     convexity_of_field(&mean_jacobian(facts))
 }
 
-/// The smallest eigenvalue of the symmetric part of the Jacobian of a linear field, or 0 if rounding errors may be all of
-/// it, as where a client holds fewer records than features and has no penalty.
+/// The smallest eigenvalue of the symmetric part of the Jacobian of a linear field, or 0 if rounding errors may be all
+/// of it, as where a client holds fewer records than features and has no penalty.
 fn convexity_of_field(jacobian: &Matrix) -> Option<f64> {
     let (largest, smallest) = jacobian.symmetric_part().symmetric_extremes()?;
     Some(if smallest > SINGULAR * largest { smallest } else { 0.0 })

@@ -80,9 +80,8 @@ pub(super) fn fixed_point(cell: &Cell, instance: &dyn Instance) -> Option<Vec<f6
         let even = terms.normalised || terms.local_steps.iter().all(|e| *e == terms.local_steps[0]);
         let limit = if matches!(terms.variates, Variates::Unknown(_))
             || terms.server_optimiser.is_some()
+            || is_fedlin_with_cohort(&terms, facts.clients())
         {
-            return None;
-        } else if is_fedlin_with_cohort(&terms, facts.clients()) {
             return None;
         } else if terms.variates != Variates::None {
             // Control variates remove the bias.

@@ -160,7 +160,7 @@ too = 1
     spacing_beside_every: "[budget]" => "[record]\nevery = 2\nspacing = \"log\"\n\n[budget]";
     bad_price: "[budget]" => "[prices]\nlatency = -1.0\nbandwidth = 0.0\n\n[budget]";
     too_large_a_dimension: "[problem.garnet]\nstates = 10\nactions = 2\nbranching = 3\nfeatures = 4\ndiscount = 0.9\nclients = 3\nheterogeneity = { independent = {} }" => "[problem.quadratic]\ndimension = 9_000_000_000\nclients = 3\nspectrum = { from = 1.0, to = 0.5 }\nnoise = 1.0";
-    heterogeneity_beyond_the_spectrum: "[problem.garnet]\nstates = 10\nactions = 2\nbranching = 3\nfeatures = 4\ndiscount = 0.9\nclients = 3\nheterogeneity = { independent = {} }" => "[problem.quadratic]\ndimension = 2\nclients = 4\nspectrum = { from = 0.5, to = 1.0 }\nhessian-heterogeneity = 0.5\nnoise = 1.0";
+    heterogeneity_beyond_the_spectrum: "[problem.garnet]\nstates = 10\nactions = 2\nbranching = 3\nfeatures = 4\ndiscount = 0.9\nclients = 3\nheterogeneity = { independent = {} }" => "[problem.quadratic]\ndimension = 2\nclients = 4\nspectrum = { from = 0.5, to = 1.0 }\nhessian-heterogeneity = 0.6\nnoise = 1.0";
     unknown_key: "branching = 3" => "branchign = 3";
     unknown_top_level_key: "seed = 1" => "sead = 1";
     unknown_problem: "[problem.garnet]" => "[problem.granet]";

@@ -18,6 +18,9 @@ fn manifest(quantity: Quantity) -> String {
     let name = quantity.name();
     let metrics = quantity.metric().map(|metric| metric.name());
     let metrics = metrics.map_or(String::new(), |name| format!("metrics = [\"{name}\"]"));
+    // The point from which the distance is measured that has one.
+    let reference =
+        if name == "sq-error-reference" { "reference = { optimum-of-client = 0 }" } else { "" };
     let claims = claims(quantity);
     // Where the quantity is one of control variates, the first algorithm has some too, under the name of the other.
     let first = if matches!(name, "lyapunov" | "correction-sum") {
@@ -44,6 +47,7 @@ rounds = 8
 [record]
 every = 1
 {metrics}
+{reference}
 [tune]
 over = "step-size"
 values = [0.05, 0.1]

@@ -40,15 +40,19 @@ impl<'de> Deserialize<'de> for ClientProbabilities {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
         #[derive(Deserialize)]
         #[serde(untagged)]
-        enum Written {
+        enum WrittenProbability {
             One(f64),
             Each(Vec<f64>),
             Fraction { fraction: f64 },
             Given { given: Vec<f64> },
         }
-        Ok(match Written::deserialize(from)? {
-            Written::One(p) | Written::Fraction { fraction: p } => Self::Fraction(p),
-            Written::Each(all) | Written::Given { given: all } => Self::Given(all),
+        Ok(match WrittenProbability::deserialize(from)? {
+            WrittenProbability::One(p) | WrittenProbability::Fraction { fraction: p } => {
+                Self::Fraction(p)
+            }
+            WrittenProbability::Each(all) | WrittenProbability::Given { given: all } => {
+                Self::Given(all)
+            }
         })
     }
 }

@@ -49,16 +49,16 @@ impl Draw {
     /// The place of a client among the members.
     ///
     /// # Errors
-    /// [`DrawError::NotDrawn`] if it is no member.
-    pub(super) fn place_of(&self, client: usize) -> Result<usize, DrawError> {
+    /// [`ClientDrawError::NotDrawn`] if it is no member.
+    pub(super) fn place_of(&self, client: usize) -> Result<usize, ClientDrawError> {
         let found = self.members.indices().binary_search(&client);
-        found.map_err(|_| DrawError::NotDrawn { client })
+        found.map_err(|_| ClientDrawError::NotDrawn { client })
     }
 }
 
 /// Why fields cannot be evaluated on a draw.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
-pub enum DrawError {
+pub enum ClientDrawError {
     /// The clients of another run made the draw.
     #[error("the draw was made by the clients of another run")]
     OtherRun,
@@ -209,11 +209,11 @@ mod tests {
         run.end_round();
         let absent = (0..4).find(|client| !members.contains(client)).unwrap();
         let refused = run.fields_of_draw(&point, &draw, &mut fields);
-        assert_eq!(refused, Err(DrawError::NotDrawn { client: absent }));
+        assert_eq!(refused, Err(ClientDrawError::NotDrawn { client: absent }));
         assert_eq!(run.records_of_draw(&draw, absent), Ok(None), "no records");
         let foreign = others.draw(1);
         let refused = run.fields_of_draw(&point, &foreign, &mut fields);
-        assert_eq!(refused, Err(DrawError::OtherRun));
+        assert_eq!(refused, Err(ClientDrawError::OtherRun));
         // The absent clients have drawn once, and go on with the draw of `others`.
         let mut wanted = vec![0.0; 8];
         others.fields_of_draw(&point, &foreign, &mut wanted).unwrap();

@@ -30,7 +30,7 @@ use crate::rng::{Purpose, Stream};
 pub use correction::ControlVariates;
 pub use cost::Cost;
 pub use decay::{Decay, DecayUnit};
-pub use draw::{Draw, DrawError};
+pub use draw::{ClientDrawError, Draw};
 pub use messages::ErrorFeedback;
 use pool::{AnyPool, LocalRound, Pool, advance_in_parallel};
 use progress::ProgressWeights;

@@ -1,7 +1,7 @@
 //! The clients' streams, states of noise and local steps, for every algorithm.
 
 use super::Conditions;
-use super::draw::{ClientNoise, Draw, DrawError};
+use super::draw::{ClientDrawError, ClientNoise, Draw};
 use crate::kernel::{self, Cohort, CohortData, Draws, LocalSteps, Members, Proximal};
 use crate::problem::{JointGain, Problem, mean_of_calls};
 use crate::rng::{Purpose, Stream};
@@ -102,7 +102,7 @@ pub trait AnyPool: Send {
         theta: &[f64],
         mean: &mut [f64],
         one: &mut [f64],
-    ) -> Result<(), DrawError>;
+    ) -> Result<(), ClientDrawError>;
     /// The numbers of the records that a client drew: for each oracle call of the draw as many places as a batch has,
     /// of which the last ones are `None` if the call has fewer records. `None` if the client draws no records.
     ///
@@ -112,7 +112,7 @@ pub trait AnyPool: Send {
         &self,
         client: usize,
         draw: &Draw,
-    ) -> Result<Option<Vec<Option<usize>>>, DrawError>;
+    ) -> Result<Option<Vec<Option<usize>>>, ClientDrawError>;
     /// Writes the mean field F̄_k(θ) of a client to `field`, d numbers.
     fn expected_field(&self, client: usize, theta: &[f64], field: &mut [f64]);
     /// The number of records from which a client draws; `None` if it draws none.
@@ -160,7 +160,7 @@ impl<P: Problem> AnyPool for Pool<'_, P> {
         theta: &[f64],
         mean: &mut [f64],
         one: &mut [f64],
-    ) -> Result<(), DrawError> {
+    ) -> Result<(), ClientDrawError> {
         let ClientNoise { mut rng, mut state } = self.noise_of_draw(client, draw)?;
         let mut draws = Draws { rng: &mut rng, state: &mut state };
         mean_of_calls(draw.calls, mean, one, |out| {
@@ -173,7 +173,7 @@ impl<P: Problem> AnyPool for Pool<'_, P> {
         &self,
         client: usize,
         draw: &Draw,
-    ) -> Result<Option<Vec<Option<usize>>>, DrawError> {
+    ) -> Result<Option<Vec<Option<usize>>>, ClientDrawError> {
         let ClientNoise { mut rng, mut state } = self.noise_of_draw(client, draw)?;
         if self.problem.record_count(client).is_none() {
             return Ok(None);
@@ -208,9 +208,9 @@ impl<P: Problem> Pool<'_, P> {
         &self,
         client: usize,
         draw: &Draw,
-    ) -> Result<ClientNoise<P::State>, DrawError> {
+    ) -> Result<ClientNoise<P::State>, ClientDrawError> {
         let before = draw.before.downcast_ref::<Vec<ClientNoise<P::State>>>();
-        let before = before.ok_or(DrawError::OtherRun)?;
+        let before = before.ok_or(ClientDrawError::OtherRun)?;
         Ok(before[draw.place_of(client)?].clone())
     }
 }

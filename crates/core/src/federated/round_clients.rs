@@ -1,7 +1,7 @@
 //! The clients of a run as a custom algorithm sees them, which is defined outside of this crate: the algorithm decides
 //! what happens in a round, and the engine runs the local steps and makes the draws.
 
-use super::draw::{Draw, DrawError, RunIdentity};
+use super::draw::{ClientDrawError, Draw, RunIdentity};
 use super::messages::CompressionStreams;
 use super::pool::{AnyPool, LocalRound, Pool, average};
 use super::sampling::ClientSampler;
@@ -278,7 +278,7 @@ impl<'p> RoundClients<'p> {
         points: &[f64],
         draw: &Draw,
         fields: &mut [f64],
-    ) -> Result<(), DrawError> {
+    ) -> Result<(), ClientDrawError> {
         self.check_sizes(points, fields);
         self.check_run(draw)?;
         let d = self.dim;
@@ -302,10 +302,10 @@ impl<'p> RoundClients<'p> {
         &self,
         draw: &Draw,
         client: usize,
-    ) -> Result<Option<Vec<Option<usize>>>, DrawError> {
+    ) -> Result<Option<Vec<Option<usize>>>, ClientDrawError> {
         self.check_run(draw)?;
         match self.pool.records_of_draw(client, draw) {
-            Err(DrawError::NotDrawn { .. }) => Ok(None),
+            Err(ClientDrawError::NotDrawn { .. }) => Ok(None),
             found => found,
         }
     }
@@ -351,9 +351,9 @@ impl<'p> RoundClients<'p> {
     }
 
     /// # Errors
-    /// [`DrawError::OtherRun`] if other clients made the draw.
-    fn check_run(&self, draw: &Draw) -> Result<(), DrawError> {
-        if Arc::ptr_eq(&self.identity, &draw.run) { Ok(()) } else { Err(DrawError::OtherRun) }
+    /// [`ClientDrawError::OtherRun`] if other clients made the draw.
+    fn check_run(&self, draw: &Draw) -> Result<(), ClientDrawError> {
+        if Arc::ptr_eq(&self.identity, &draw.run) { Ok(()) } else { Err(ClientDrawError::OtherRun) }
     }
 
     /// Writes the mean of the members' rows of `rows` (N rows of d), weighted by the clients' shares, to `mean` (d

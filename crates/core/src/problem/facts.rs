@@ -314,7 +314,7 @@ macro_rules! forward_facts {
             fn optimum(&self) -> &[f64];
             fn knows_optimum(&self) -> bool;
             fn knows_facts_at_optimum(&self) -> bool;
-            fn optimum_set(&self) -> Option<&$crate::problem::OptimumSet>;
+            fn optimum_set(&self) -> Option<&$crate::problem::optimum_set::OptimumSet>;
             fn optimum_error(&self) -> Option<f64>;
             fn searched_optimum(&self) -> Option<&$crate::problem::minimise::Minimiser>;
             fn jacobian(&self, client: usize) -> Matrix;

@@ -3,7 +3,7 @@
 use super::judge::{EstimateScale, Judge, Parts, Tested};
 use super::keys::{ClaimOf, When};
 use super::kind::{Claim, ClaimedCells, WrongResult};
-use super::published_rows::{PublishedRow, check_row, published_rows};
+use super::published_rows::{PublishedNumber, check_row, published_rows};
 use super::sample::{MetricSample, samples};
 use super::text::number_text;
 use crate::cells::CellResult;
@@ -180,7 +180,7 @@ fn add_part(parts: &mut Parts, name: &str, numbers: &[ComparedNumber]) {
 
 impl PublishedKeys {
     /// Compares the mean of a cell with the published number of a row.
-    fn compare_with(&self, cell: &CellResult<'_>, row: &PublishedRow) -> ComparedNumber {
+    fn compare_with(&self, cell: &CellResult<'_>, row: &PublishedNumber) -> ComparedNumber {
         let time = row.round.map_or_else(String::new, |round| format!("round {round}"));
         ComparedNumber { time, found: self.evidence(cell, row) }
     }
@@ -190,7 +190,7 @@ impl PublishedKeys {
     ///
     /// # Errors
     /// Why there is none: the metric is not recorded at the round, or the mean is not a number.
-    fn evidence(&self, cell: &CellResult<'_>, row: &PublishedRow) -> Result<Evidence, String> {
+    fn evidence(&self, cell: &CellResult<'_>, row: &PublishedNumber) -> Result<Evidence, String> {
         let region = self.region(row.value);
         let at = row.round.map_or(When::End, When::Round);
         let all = samples(cell, self.metric, at).map_err(|error| error.to_string())?;

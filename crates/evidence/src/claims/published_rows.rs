@@ -11,7 +11,7 @@ const ROUND: &str = "round";
 
 /// A published number.
 #[derive(Clone, Debug, PartialEq)]
-pub struct PublishedRow {
+pub struct PublishedNumber {
     /// Where the file has it, as an editor counts lines from 1; the first line has the names of the columns.
     pub line: usize,
     /// The number, which is above 0.
@@ -30,7 +30,7 @@ pub fn published_rows(
     contents: &Contents,
     file: &str,
     column: &str,
-) -> Result<Vec<PublishedRow>, String> {
+) -> Result<Vec<PublishedNumber>, String> {
     let Contents::Table(columns) = contents else {
         return Err(format!("{file} is no table: write a CSV file with a line for each number"));
     };
@@ -61,7 +61,7 @@ pub fn published_rows(
                 cells.insert(name.clone(), scalar);
             }
         }
-        rows.push(PublishedRow { line, value: *value, cells: Selection(cells), round });
+        rows.push(PublishedNumber { line, value: *value, cells: Selection(cells), round });
     }
     if rows.is_empty() { Err(format!("{file} has no line with a number")) } else { Ok(rows) }
 }
@@ -91,7 +91,7 @@ fn whole_number(scalar: &Scalar) -> Option<u64> {
 /// What is wrong with a row: it selects no cell of the manifest, or is of a round that is not recorded of a cell that
 /// the claim is made for, which are those of `of`. `None` if nothing is wrong, as with a row that selects other cells:
 /// several claims may share a file.
-pub fn check_row(row: &PublishedRow, of: &Selection, table: &Checker<'_>) -> Option<String> {
+pub fn check_row(row: &PublishedNumber, of: &Selection, table: &Checker<'_>) -> Option<String> {
     let line = row.line;
     if !table.cells.iter().any(|cell| selected(cell, &row.cells)) {
         let settings: Vec<String> = row

@@ -5,8 +5,7 @@ use super::numbers::{flat, floats, tuple};
 use exactfed::definition::{Definition, KeyValues};
 use exactfed::problem::arrays::Files;
 use exactfed::problem::function::{
-    CompiledField, DrawSpace, FieldRows, FunctionError, FunctionProblem, FunctionSizes,
-    ProblemFunctions,
+    DrawSpace, FieldRows, FunctionError, FunctionProblem, FunctionSizes, ProblemFunctions,
 };
 use exactfed::problem::{Facts, Fault, InstanceSize, MemoryPart, OptimumSearch};
 use exactfed::registered::register;
@@ -40,6 +39,11 @@ struct Described {
     optimum: Option<Py<PyAny>>,
     instance: Py<PyAny>,
 }
+
+/// A compiled function that writes F_c(θ; z) to its fourth argument: `void field(const double *theta, int64_t client,
+/// int64_t draw, double *field, void *data)`. A draw that is a seed has its 64 bits in a signed number. Threads call it
+/// at the same time, and without Python's interpreter.
+type CompiledField = unsafe extern "C" fn(*const f64, i64, i64, *mut f64, *mut c_void);
 
 /// What writes the field of a row.
 enum Field {

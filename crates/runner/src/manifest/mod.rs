@@ -364,8 +364,8 @@ pub struct Record {
     pub own: Vec<Arc<CustomMetric>>,
     /// The point r from which `sq-error-reference` is the squared distance.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(example = Reference::OptimumOfClient(0))]
-    pub reference: Option<Reference>,
+    #[schemars(example = ReferencePoint::OptimumOfClient(0))]
+    pub reference: Option<ReferencePoint>,
     /// Vectors and matrices that are averaged over the rounds after the burn-in, one value per run.
     /// Claims about biases and covariances are tested on them.
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -399,7 +399,7 @@ fn own_metrics<S: Serializer>(metrics: &[Arc<CustomMetric>], to: S) -> Result<S:
 /// A point from which distances are measured.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
-pub enum Reference {
+pub enum ReferencePoint {
     /// This point: d numbers.
     Point(Vec<f64>),
     /// The optimum of the client of this number, counted from 0: the root of its own mean field, or the

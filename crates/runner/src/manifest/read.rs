@@ -30,7 +30,7 @@ const GIVEN: &str = "given";
 /// `class-weights = { labels = { yes = 5.0 } }`.
 const LABELS: &str = "labels";
 /// The kinds of the algorithms that `exactfed.algorithms` defines.
-pub const SHIPPED: [&str; 21] = [
+pub const SHIPPED: [&str; 24] = [
     "client-momentum",
     "compressed-scaffnew",
     "delayed",
@@ -50,8 +50,11 @@ pub const SHIPPED: [&str; 21] = [
     "mimelite",
     "private",
     "scaffold-momentum",
+    "storm",
+    "svrg",
     "svrg-anchor",
     "topk",
+    "vr-proxskip",
 ];
 /// What messages call the values of keys that take whole numbers.
 const WHOLE: &str = "a whole number, 0 or more";

@@ -1,7 +1,7 @@
 //! What is wrong with the amendments of a manifest.
 
+use super::checker::Checker;
 use super::kinds::KindTable;
-use super::places::Checker;
 use crate::manifest::amendment::{AmendedValue, Amendment};
 use crate::manifest::claim::ClaimKeys;
 

@@ -1,7 +1,8 @@
 //! The candidates of tuned settings: what `[tune]` says of them, and their place as axes in the
 //! algorithms' tables.
 
-use super::places::{Checker, diagnostic_under, place_of};
+use super::checker::Checker;
+use super::places::{diagnostic_under, place_of};
 use super::tuning::Tuning;
 use super::types::Plan;
 use crate::manifest::axis::Choice;

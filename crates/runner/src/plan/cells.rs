@@ -158,6 +158,12 @@ pub fn cells(
     if found.is_empty() { Ok(cells) } else { Err(found) }
 }
 
+/// Whether an algorithm's settings depend on an instance of its problem: on how long an epoch is, or on constants.
+fn needs_instance(algorithm: &algorithm::Spec, problem: &problem::Spec) -> bool {
+    let has_epochs = algorithm.local_epochs().is_some() && problem.has_epochs();
+    has_epochs || !algorithm.multiples().is_empty()
+}
+
 /// All strings that are values in a tree, in no particular order.
 fn texts_of(root: &Node) -> Vec<String> {
     let mut texts = Vec::new();
@@ -235,15 +241,13 @@ impl CellMaker<'_> {
         let clients = matches!(spec.cohort(), Some(Fraction(_)))
             .then(|| *clients.entry(reads.problem).or_insert_with(|| self.hashes.clients(problem)))
             .flatten();
-        let has_epochs = spec.local_epochs().is_some() && problem.spec.has_epochs();
-        let needs_instance = has_epochs || !spec.multiples().is_empty();
-        let instance = needs_instance
-            .then(|| {
-                let known = instances.entry(reads.problem);
-                known.or_insert_with(|| self.first_instance(problem, &keys)).as_ref()
-            })
-            .flatten();
-        let needs = ProblemDependence { clients, problem: needs_instance.then_some(reads.problem) };
+        let mut needs = ProblemDependence { clients, problem: None };
+        let mut instance = None;
+        if needs_instance(spec, &problem.spec) {
+            needs.problem = Some(reads.problem);
+            let known = instances.entry(reads.problem);
+            instance = known.or_insert_with(|| self.first_instance(problem, &keys)).as_ref();
+        }
         let algorithm = slot(algorithms.entry(needs).or_default(), reads.algorithm)
             .get_or_insert_with(|| self.algorithm(grid, reads, clients, instance));
         let start = grid.start.value(reads.start);

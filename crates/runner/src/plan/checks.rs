@@ -1,8 +1,8 @@
 //! All that is checked of a manifest's tables once its cells are known.
 
+use super::checker::Checker;
 use super::figures::figure_ids;
 use super::kinds::{EvidenceKinds, KindTable};
-use super::places::Checker;
 use crate::manifest::Quantity;
 use crate::manifest::claim::ClaimKeys;
 use crate::manifest::figure::FigureKeys;

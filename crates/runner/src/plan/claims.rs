@@ -1,7 +1,7 @@
 //! What is wrong with the keys that all claims have.
 
+use super::checker::Checker;
 use super::kinds::KindTable;
-use super::places::Checker;
 use crate::manifest::claim::{ClaimKeys, Expected};
 use exactfed_core::sources::{statement, statements};
 use std::collections::BTreeSet;

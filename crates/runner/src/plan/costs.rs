@@ -3,7 +3,7 @@
 //! run gets as far.
 
 use super::cell::Cell;
-use super::places::Checker;
+use super::checker::Checker;
 use super::settings::short;
 use crate::manifest::{AtCost, ComparedAt, Manifest, Metric, Quantity, Until};
 use exactfed_core::problem;

@@ -1,10 +1,10 @@
 //! The figures of a manifest: what is wrong with them, and the default figure.
 
 use super::cell::Cell;
+use super::checker::Checker;
 use super::frontier::frontier_figures;
 use super::kinds::{EvidenceKinds, KindTable};
 use super::phase::phase_figures;
-use super::places::Checker;
 use super::settings::{Setting, short};
 use super::tuning::Tuning;
 use crate::manifest::Manifest;

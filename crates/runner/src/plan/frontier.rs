@@ -1,7 +1,8 @@
 //! What is wrong with frontiers, as far as it shows before the problem is built.
 
+use super::checker::Checker;
 use super::hashes::Hashes;
-use super::places::{Checker, diagnostic_of, diagnostic_under};
+use super::places::{diagnostic_of, diagnostic_under};
 use super::settings::short;
 use crate::manifest::axis::{Choice, GridAxis};
 use crate::manifest::frontier::{EqualRatios, Frontier, FrontierStart, ListOr, Powers};

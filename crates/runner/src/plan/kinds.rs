@@ -1,7 +1,7 @@
 //! The tables of claims and figures. The evidence defines their kinds and gives them with a manifest
 //! that is planned; without them these tables are left unread, since they change no number.
 
-use super::places::Checker;
+use super::checker::Checker;
 use crate::manifest::claim::ClaimKeys;
 use crate::manifest::entries::{TreeError, from_tree};
 use crate::manifest::figure::FigureKeys;
@@ -208,10 +208,11 @@ impl<C: CommonKeys> KindTable<C> {
         checker.table(&self.path, |checker| self.table.check(checker));
     }
 
-    /// The file that the table names in addition to those of the problem: its key and its path; `None` if it names
-    /// none.
-    pub fn file(&self) -> Option<(&'static str, &str)> {
-        self.table.file()
+    /// The file that the table names in addition to those of the problem: the place of its key, and its path; `None`
+    /// if it names none.
+    pub fn file(&self) -> Option<(String, &str)> {
+        let (key, path) = self.table.file()?;
+        Some((format!("{}.{key}", self.path), path))
     }
 
     /// Reads all tables of a sort (`claim` or `figure`), kind by kind, from a tree that fits the schema of these kinds.

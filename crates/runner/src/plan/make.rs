@@ -2,12 +2,13 @@
 
 use super::candidates;
 use super::cells::cells;
+use super::checker::Checker;
 use super::figures::{default_figures, figure_ids};
 use super::frontier::frontier_problem;
 use super::hashes::Hashes;
 use super::kinds::{EvidenceKinds, KindTable};
 use super::named_files::NamedFiles;
-use super::places::{Checker, is_written, place_of};
+use super::places::{is_written, place_of};
 use super::types::Plan;
 use super::validate::{check_manifest, with_hints_for_overrides};
 use crate::manifest::axis::Choice;
@@ -56,7 +57,12 @@ impl Plan {
             .map_err(reject_with_found)?;
         let frontier_problem =
             frontier_problem(&root, &manifest, &axes, &mut hashes).map_err(reject_with_found)?;
-        let named_files = NamedFiles::read(&claim_tables, &mut hashes, &root, &mut found);
+        let named_files = NamedFiles::read(
+            claim_tables.iter().filter_map(KindTable::file),
+            &mut hashes,
+            &root,
+            &mut found,
+        );
         let mut checker = Checker::new(&root, &manifest, &cells);
         checker.named_files = &named_files;
         checker.check(kinds, &figure_tables, &claim_tables);

@@ -2,10 +2,9 @@
 //! they are no part of the ids of cells.
 
 use super::hashes::Hashes;
-use super::kinds::KindTable;
 use super::places::diagnostic_under;
+use super::settings::short;
 use crate::manifest::axis::Choice;
-use crate::manifest::claim::ClaimKeys;
 use crate::manifest::{Diagnostic, Node};
 use exactfed_core::problem::arrays::Contents;
 use std::collections::BTreeMap;
@@ -21,17 +20,16 @@ impl NamedFiles {
         Self(BTreeMap::new())
     }
 
-    /// Reads the files that these claims name, each once. A file that cannot be read is left out, and `found` gets a
-    /// diagnostic for each claim that names it.
-    pub(super) fn read(
-        claims: &[KindTable<ClaimKeys>],
+    /// Reads the files at the paths that claims name, each once: `named` has the place of a claim's key, and the path
+    /// there. A file that cannot be read is left out, and `found` gets a diagnostic for each claim that names it.
+    pub(super) fn read<'a>(
+        named: impl Iterator<Item = (String, &'a str)>,
         hashes: &mut Hashes,
         root: &Node,
         found: &mut Vec<Diagnostic>,
     ) -> Self {
         let mut files = BTreeMap::new();
-        for claim in claims {
-            let Some((key, path)) = claim.file() else { continue };
+        for (place, path) in named {
             if files.contains_key(path) {
                 continue;
             }
@@ -40,8 +38,7 @@ impl NamedFiles {
                     files.insert(path.to_owned(), contents);
                 }
                 Err(error) => {
-                    let place = format!("{}.{key}", claim.path);
-                    let message = format!("`{key}`: {error}");
+                    let message = format!("`{}`: {error}", short(&place));
                     found.push(diagnostic_under(root, &place, &Choice::new(), message));
                 }
             }

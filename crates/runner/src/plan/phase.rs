@@ -1,6 +1,6 @@
 //! What is wrong with maps of the best algorithm.
 
-use super::places::Checker;
+use super::checker::Checker;
 use crate::manifest::Manifest;
 use crate::manifest::frontier::Frontier;
 use crate::manifest::phase::{PhaseMap, PhaseNumber};

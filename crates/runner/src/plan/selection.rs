@@ -1,7 +1,7 @@
 //! Cells selected by their label and settings, as claims and figures name them.
 
 use super::cell::Cell;
-use super::places::Checker;
+use super::checker::Checker;
 use super::settings::{Setting, symbol};
 use crate::manifest::claim::{Scalar, Selection};
 use crate::manifest::figure::FigureKeys;

@@ -1,15 +1,16 @@
 //! What is wrong with the settings of a manifest, apart from its figures and claims.
 
 use super::budget::rounds_of_budget;
+use super::checker::Checker;
 use super::costs::{fault_of_target, needs_optimum};
-use super::places::{Checker, diagnostic_of, diagnostic_under};
+use super::places::{diagnostic_of, diagnostic_under};
 use super::settings::{SpecParts, short};
 use crate::manifest::axis::Choice;
 use crate::manifest::document::{Value, below};
 use crate::manifest::kinds::AlgorithmEntry;
 use crate::manifest::{
-    Budget, Diagnostic, InstanceMode, Manifest, Node, Oracle, Place, Prices, Record, Reference,
-    Source, Spacing, Start,
+    Budget, Diagnostic, InstanceMode, Manifest, Node, Oracle, Place, Prices, Record,
+    ReferencePoint, Source, Spacing, Start,
 };
 use crate::quantity::{MeasuredOn, Metric, Quantity};
 use exactfed_core::algorithm::Participation;
@@ -121,7 +122,7 @@ impl Checker<'_> {
         };
         let message = format!("`reference` has no effect without metrics = [\"{name}\"]");
         self.require(is_measured, "record.reference", message);
-        if let Reference::Point(point) = reference {
+        if let ReferencePoint::Point(point) = reference {
             let message = "the numbers of `point` must be finite";
             let are_finite = point.iter().all(|x| x.is_finite());
             self.require(are_finite, "record.reference.point", message);

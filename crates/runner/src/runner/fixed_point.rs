@@ -73,51 +73,59 @@ pub(super) fn fixed_point(cell: &Cell, instance: &dyn Instance) -> Option<Vec<f6
     }
     let mut sum = vec![0.0; facts.dim()];
     for Component { weight, terms, .. } in components {
-        let work = |client| terms.local_update(client);
-        let is_partial = terms.draws_clients(facts.clients());
-        let is_biased = is_partial && !terms.participation.is_unbiased();
-        let is_uniform = terms.participation.is_uniform();
-        let even = terms.normalised || terms.local_steps.iter().all(|e| *e == terms.local_steps[0]);
-        let limit = if matches!(terms.variates, Variates::Unknown(_))
-            || terms.server_optimiser.is_some()
-            || is_fedlin_with_cohort(&terms, facts.clients())
-        {
-            return None;
-        } else if terms.variates != Variates::None {
-            // Control variates remove the bias.
-            facts.optimum().to_vec()
-        } else if is_partial && terms.participation.is_scheduled() {
-            // The mean tends to another limit after each round of the period, or with falling steps to a point that
-            // depends on the weights.
-            return None;
-        } else if terms.stragglers.is_some() {
-            // The mean of what a round does is over random numbers of local steps.
-            return None;
-        } else if terms.decay.is_some() && is_biased && !is_uniform {
-            return None;
-        } else if terms.decay.is_some() {
-            // γ_t → 0, and with it the bias, unless clients with more local steps weigh more.
-            if !even {
-                return None;
-            }
-            facts.optimum().to_vec()
-        } else if terms.progress_weights(facts.clients(), None).is_some() {
-            // FedNova weighs the clients otherwise than by their shares, and changes the server step.
-            moments::fixed_point(facts, &Component { weight: 1.0, terms: terms.clone(), copy: 0 })?
-        } else if is_biased && facts.unequal_shares().is_some() {
-            // The mean of a part of the clients by their shares, divided by their sum, is no fixed linear map of theirs.
-            return None;
-        } else if is_biased && !is_uniform {
-            // Expected weights are not the shares where coins have unequal probabilities.
-            moments::fixed_point(facts, &Component { weight: 1.0, terms: terms.clone(), copy: 0 })?
-        } else if closed {
-            linear::limit(facts, work)?
-        } else if !terms.may_leave_out_clients() {
-            deterministic::fixed_point(facts, work)?
-        } else {
-            return None;
-        };
-        axpy(weight, &limit, &mut sum);
+        axpy(weight, &limit_of_rounds(&terms, facts, closed)?, &mut sum);
     }
     Some(sum)
+}
+
+/// What [`fixed_point`] says of the rounds of one of the runs that an estimate combines, d numbers. The field is linear
+/// with independent draws if it `is_closed`, and else the oracle is exact.
+fn limit_of_rounds(terms: &Terms, facts: &dyn Facts, is_closed: bool) -> Option<Vec<f64>> {
+    let is_known = !matches!(terms.variates, Variates::Unknown(_))
+        && terms.server_optimiser.is_none()
+        && !is_fedlin_with_cohort(terms, facts.clients());
+    if !is_known {
+        return None;
+    }
+    if terms.variates != Variates::None {
+        // Control variates remove the bias.
+        return Some(facts.optimum().to_vec());
+    }
+    let is_partial = terms.draws_clients(facts.clients());
+    // By a schedule the mean tends to another limit after each round of the period, or with falling steps to a point that
+    // depends on the weights. With stragglers the mean of what a round does is over random numbers of local steps.
+    if is_partial && terms.participation.is_scheduled() || terms.stragglers.is_some() {
+        return None;
+    }
+    let is_biased = is_partial && !terms.participation.is_unbiased();
+    let is_uniform = terms.participation.is_uniform();
+    // The mean of a part of the clients by their shares, divided by their sum, is no fixed linear map of theirs.
+    let is_ratio = is_biased && facts.unequal_shares().is_some();
+    if terms.decay.is_some() {
+        // γ_t → 0, and with it the bias, unless expected weights are not the shares, or clients with more local steps
+        // weigh more.
+        let even = terms.normalised || terms.local_steps.iter().all(|e| *e == terms.local_steps[0]);
+        let tends_to_optimum = even && !is_ratio && (is_uniform || !is_biased);
+        return tends_to_optimum.then(|| facts.optimum().to_vec());
+    }
+    // FedNova weighs the clients otherwise than by their shares, and changes the server step.
+    let is_progress_weighted = terms.progress_weights(facts.clients(), None).is_some();
+    if is_ratio && !is_progress_weighted {
+        return None;
+    }
+    // Expected weights are not the shares where coins have unequal probabilities.
+    if is_progress_weighted || is_biased && !is_uniform {
+        return moments::fixed_point(
+            facts,
+            &Component { weight: 1.0, terms: terms.clone(), copy: 0 },
+        );
+    }
+    let work = |client| terms.local_update(client);
+    if is_closed {
+        linear::limit(facts, work)
+    } else if !terms.may_leave_out_clients() {
+        deterministic::fixed_point(facts, work)
+    } else {
+        None
+    }
 }

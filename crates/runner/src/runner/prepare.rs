@@ -2,7 +2,7 @@
 
 use super::fixed_point::fixed_point;
 use crate::files::sha256;
-use crate::manifest::{self, Metric, Oracle, Reference, Start, TimeAverage};
+use crate::manifest::{self, Metric, Oracle, ReferencePoint, Start, TimeAverage};
 use crate::plan::{Cell, FRESH, Identity};
 use crate::quantity::MeasuredOn;
 use exactfed_core::algorithm::{Boxed, Instance, Spec};
@@ -480,16 +480,16 @@ pub fn start_on(start: &Start, instance: &dyn Instance) -> Result<Option<Vec<f64
 ///
 /// # Errors
 /// A fault if a point does not have d numbers, there is no client of this number, or it has no single optimum.
-fn reference_on(reference: &Reference, instance: &dyn Instance) -> Result<Vec<f64>, Fault> {
+fn reference_on(reference: &ReferencePoint, instance: &dyn Instance) -> Result<Vec<f64>, Fault> {
     let d = instance.dim();
     let clients = instance.clients();
     match reference {
-        Reference::Point(point) if point.len() == d => Ok(point.clone()),
-        Reference::Point(point) => {
+        ReferencePoint::Point(point) if point.len() == d => Ok(point.clone()),
+        ReferencePoint::Point(point) => {
             let message = format!("must have d = {d} numbers, not {}", point.len());
             Err(Fault::new("record.reference.point", message))
         }
-        Reference::OptimumOfClient(client) if *client < clients => {
+        ReferencePoint::OptimumOfClient(client) if *client < clients => {
             let optimum = instance.local_optimum(*client).map(<[f64]>::to_vec);
             optimum.ok_or_else(|| {
                 let message =
@@ -497,7 +497,7 @@ fn reference_on(reference: &Reference, instance: &dyn Instance) -> Result<Vec<f6
                 Fault::new("record.reference.optimum-of-client", message)
             })
         }
-        Reference::OptimumOfClient(client) => {
+        ReferencePoint::OptimumOfClient(client) => {
             let message =
                 format!("must be the number of a client, from 0 to {}, not {client}", clients - 1);
             Err(Fault::new("record.reference.optimum-of-client", message))

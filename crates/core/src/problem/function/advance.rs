@@ -1,6 +1,7 @@
 //! Local steps of all clients of one or more runs, by one call of the function for each step.
 
-use super::{FieldRows, FunctionProblem, fail, rows_of_call};
+use super::functions::{FieldRows, fail, rows_of_call};
+use super::instance::FunctionProblem;
 use crate::kernel::{Cohort, Local, Proximal, axpy, descend};
 
 /// A client of a run under way through its local steps.

@@ -1,6 +1,7 @@
 //! Whether a field is affine in θ, F_c(θ; z) = A_c(z) θ − b_c(z), and if so, its coefficients.
 
-use super::{DrawSpace, FieldRows, FunctionError, FunctionProblem, rows_of_call};
+use super::functions::{DrawSpace, FieldRows, FunctionError, rows_of_call};
+use super::instance::FunctionProblem;
 use crate::kernel::dot;
 use crate::problem::atoms::{AtomTables, Atoms};
 use crate::rng::Stream;
@@ -18,7 +19,7 @@ const FIRST_ROWS: usize = 32;
 
 /// One record of a client.
 #[derive(Clone, Copy)]
-struct Record {
+struct ClientRecord {
     client: usize,
     draw: u64,
 }
@@ -38,11 +39,13 @@ pub fn find_atoms(problem: &FunctionProblem) -> Result<Option<Atoms>, FunctionEr
         return Ok(None);
     }
     let all = counts.iter().enumerate();
-    let records: Vec<Record> = all
-        .flat_map(|(client, &count)| (0..count as u64).map(move |draw| Record { client, draw }))
+    let records: Vec<ClientRecord> = all
+        .flat_map(|(client, &count)| {
+            (0..count as u64).map(move |draw| ClientRecord { client, draw })
+        })
         .collect();
     let spread = records.len().div_ceil(FIRST_ROWS);
-    let first: Vec<Record> = records.iter().copied().step_by(spread).collect();
+    let first: Vec<ClientRecord> = records.iter().copied().step_by(spread).collect();
     if !is_additive(problem, &first)? {
         return Ok(None);
     }
@@ -84,7 +87,7 @@ pub fn find_atoms(problem: &FunctionProblem) -> Result<Option<Atoms>, FunctionEr
 /// The fields of these records at θ, d numbers each.
 fn fields_at(
     problem: &FunctionProblem,
-    records: &[Record],
+    records: &[ClientRecord],
     theta: &[f64],
 ) -> Result<Vec<f64>, FunctionError> {
     let d = theta.len();
@@ -107,7 +110,7 @@ fn point(d: usize, scale: f64, rng: &mut Stream) -> Vec<f64> {
 
 /// Whether F(x + y) − F(x) − F(y) + F(0) is 0 for these records, up to rounding, at points x and y of several sizes, as
 /// it is of an affine field.
-fn is_additive(problem: &FunctionProblem, records: &[Record]) -> Result<bool, FunctionError> {
+fn is_additive(problem: &FunctionProblem, records: &[ClientRecord]) -> Result<bool, FunctionError> {
     let d = problem.sizes.dimension;
     let mut rng = Stream::shared_instance(1);
     let constant = fields_at(problem, records, &vec![0.0; d])?;
@@ -136,7 +139,7 @@ fn is_additive(problem: &FunctionProblem, records: &[Record]) -> Result<bool, Fu
 /// Whether the coefficients give the fields of all records at further points, up to rounding.
 fn is_reproduced(
     problem: &FunctionProblem,
-    records: &[Record],
+    records: &[ClientRecord],
     entries: &[usize],
     tables: &AtomTables,
 ) -> Result<bool, FunctionError> {

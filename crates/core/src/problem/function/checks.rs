@@ -1,6 +1,7 @@
 //! Checks of functions that a user gives, at drawn points, before the first run.
 
-use super::{DrawSpace, FieldRows, FunctionError, FunctionProblem, FunctionSizes};
+use super::functions::{DrawSpace, FieldRows, FunctionError, FunctionSizes};
+use super::instance::FunctionProblem;
 use crate::kernel::{axpy, dot};
 use crate::problem::facts::Facts as _;
 use crate::rng::{MAX_CLIENTS, Stream};

@@ -46,10 +46,18 @@ pub const AHEAD: usize = 32;
 /// stream number. It stores draws made in advance, which kernels read in place.
 #[derive(Clone)]
 pub struct Stream {
-    rng: ChaCha8Rng,
+    source: DrawSource,
     /// How many draws of `ahead` are used.
     used: usize,
     ahead: [u64; AHEAD],
+}
+
+/// Where a stream takes its draws from.
+#[derive(Clone)]
+enum DrawSource {
+    Cipher(ChaCha8Rng),
+    /// Draws that were made beforehand ([`Stream::of_indices`]): those that are left.
+    Given(std::vec::IntoIter<u64>),
 }
 
 impl Stream {
@@ -62,7 +70,7 @@ impl Stream {
         debug_assert!(replicate < MAX_REPLICATES && client < MAX_CLIENTS);
         let mut rng = ChaCha8Rng::from_seed(key(seed));
         rng.set_stream((purpose as u64) << 60 | u64::from(copy) << 52 | replicate << 28 | client);
-        Self { rng, used: AHEAD, ahead: [0; AHEAD] }
+        Self { source: DrawSource::Cipher(rng), used: AHEAD, ahead: [0; AHEAD] }
     }
 
     /// The stream for what all clients of an instance share.
@@ -73,6 +81,26 @@ impl Stream {
     /// The stream for one client's part of an instance.
     pub fn client_instance(seed: u64, client: usize) -> Self {
         Self::new(seed, Purpose::ClientInstance, 0, 0, client as u64)
+    }
+
+    /// A stream from which [`Stream::index`] with this `n` draws these indices in `0..n`, one after the other. So kernels
+    /// whose steps draw records with replacement can be given records that were drawn otherwise.
+    ///
+    /// # Panics
+    /// If n is 0 or above 2³², and later if more is drawn than these indices.
+    pub fn of_indices(indices: impl Iterator<Item = usize>, n: usize) -> Self {
+        assert!(n > 0 && n as u64 <= 1 << 32);
+        // This is the least whole number that is at least 2⁶⁴/n, so that i times it, times n, is i·2⁶⁴ and less than n²
+        // more. It is 0 for n = 1, where i is 0.
+        let spacing = (u64::MAX / n as u64).wrapping_add(1);
+        let draws: Vec<u64> = indices.map(|i| i as u64 * spacing).collect();
+        let source = DrawSource::Given(draws.into_iter());
+        Self { source, used: AHEAD, ahead: [0; AHEAD] }
+    }
+
+    /// A stream from which nothing can be drawn.
+    pub fn without_draws() -> Self {
+        Self::of_indices(std::iter::empty(), 1)
     }
 
     /// The next draw of the stream, 64 uniform bits, from which all other draws are made.
@@ -122,13 +150,25 @@ impl Stream {
     }
 
     /// Makes the next [`AHEAD`] draws in place of those that are used. Their bytes are read as little-endian words, so
-    /// that the draws are the same on every machine.
+    /// that the draws are the same on every machine. Draws that were made beforehand may end before the last of them,
+    /// which are then not used.
+    ///
+    /// # Panics
+    /// If the stream was given its draws, and none is left.
     #[cold]
     #[inline(never)]
     fn draw_ahead(&mut self) {
-        self.rng.fill_bytes(bytemuck::cast_slice_mut(&mut self.ahead));
-        if cfg!(target_endian = "big") {
-            self.ahead.iter_mut().for_each(|word| *word = u64::from_le(*word));
+        match &mut self.source {
+            DrawSource::Cipher(rng) => {
+                rng.fill_bytes(bytemuck::cast_slice_mut(&mut self.ahead));
+                if cfg!(target_endian = "big") {
+                    self.ahead.iter_mut().for_each(|word| *word = u64::from_le(*word));
+                }
+            }
+            DrawSource::Given(left) => {
+                assert!(left.len() > 0, "more draws than were given");
+                self.ahead.iter_mut().zip(left).for_each(|(ahead, draw)| *ahead = draw);
+            }
         }
         self.used = 0;
     }
@@ -297,6 +337,22 @@ static ZIGGURAT: LazyLock<Ziggurat> = LazyLock::new(|| {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn given_indices_are_drawn_in_their_order() {
+        for n in [1, 2, 3, 7, 64, 1000, 32_561, 1 << 32] {
+            let wanted: Vec<usize> = (0..100).map(|i| i * 7 % n).chain([n - 1, 0, n / 2]).collect();
+            let mut stream = Stream::of_indices(wanted.iter().copied(), n);
+            let drawn: Vec<usize> = wanted.iter().map(|_| stream.index(n)).collect();
+            assert_eq!(drawn, wanted, "n = {n}");
+        }
+    }
+
+    #[test]
+    #[should_panic(expected = "more draws than were given")]
+    fn nothing_is_drawn_after_the_given_indices() {
+        Stream::without_draws().bits();
+    }
 
     #[test]
     fn streams_are_named_by_every_part_of_their_name() {

@@ -211,6 +211,53 @@ impl<'a, S> Cohort<'a, S> {
         (Self { all: low, states, ..self }, Self { all: high, states: states_high, ..self })
     }
 
+    /// The indices of the clients that are members, in increasing order.
+    pub fn members(&self) -> &[usize] {
+        self.all.members
+    }
+
+    /// The number of oracle calls that the local steps of all members make together.
+    pub fn calls(&self) -> u64 {
+        let calls = |client: &usize| self.steps_of(*client) * self.plan_of(*client).batch;
+        self.all.members.iter().map(calls).sum()
+    }
+
+    /// Streams for [`Self::with_draws`]: `draw` makes that of a member from the index of its client, from what its oracle
+    /// calls would draw from, and from the number of these calls. Entries of other clients get a stream without draws.
+    pub fn draw_beforehand(
+        &mut self,
+        mut draw: impl FnMut(usize, Draws<'_, S>, u64) -> Stream,
+    ) -> Vec<Stream> {
+        let mut streams = vec![Stream::without_draws(); self.all.streams.len()];
+        for &client in self.all.members {
+            let entry = client - self.all.first;
+            let calls = self.steps_of(client) * self.plan_of(client).batch;
+            let draws = Draws { rng: &mut self.all.streams[entry], state: &mut self.states[entry] };
+            streams[entry] = draw(client, draws, calls);
+        }
+        streams
+    }
+
+    /// The same steps, whose oracle calls draw from these streams and states, of which each entry has one.
+    ///
+    /// # Panics
+    /// If there are fewer or more than entries.
+    pub fn with_draws<'b, T>(
+        &'b mut self,
+        streams: &'b mut [Stream],
+        states: &'b mut [T],
+    ) -> Cohort<'b, T> {
+        assert!(streams.len() == self.all.streams.len() && states.len() == streams.len());
+        let all = Entries { theta: self.all.theta, streams, ..self.all };
+        Cohort {
+            all,
+            states,
+            steps: self.steps,
+            extended: self.extended,
+            on_supports: self.on_supports,
+        }
+    }
+
     /// The members in order, each with its own row of θ, stream and state. The iterator copies θ_t to a member's row
     /// first, if all members begin there.
     pub fn locals(self) -> Locals<'a, S> {
@@ -269,7 +316,12 @@ impl<'a, S> Cohort<'a, S> {
 
     /// The number of steps of a member.
     fn steps_of(&self, client: usize) -> u64 {
-        self.steps.unwrap_or_else(|| self.all.plans[client - self.all.first].steps)
+        self.steps.unwrap_or_else(|| self.plan_of(client).steps)
+    }
+
+    /// The local steps of a member as its entry has them.
+    fn plan_of(&self, client: usize) -> &LocalSteps {
+        &self.all.plans[client - self.all.first]
     }
 }
 

@@ -7,12 +7,12 @@
 
 use super::instance::RecordProblem;
 use super::loss::{RecordLoss, RecordSets};
-use crate::kernel::Draws;
+use crate::kernel::{Cohort, Draws};
 use crate::linalg::Matrix;
 use crate::problem::facts::{DrawSmoothness, Facts, RecordPass, forward_facts, forward_measures};
 use crate::problem::fault::Fault;
 use crate::problem::form::{OracleForm, Visitor};
-use crate::problem::oracle::Problem;
+use crate::problem::oracle::{JointGain, Problem, advance_by_oracle, advance_together_by_client};
 use crate::rng::Stream;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -50,7 +50,11 @@ impl Sampling {
     }
 }
 
-/// A problem of records whose clients draw without replacement in an epoch. Its steps are a loop over the oracle.
+/// The most records that local steps draw before the first of them is taken: 32 MiB.
+const MOST_DRAWN: u64 = 1 << 22;
+
+/// A problem of records whose clients draw without replacement in an epoch. Its steps are those of the problem with
+/// replacement, on records that were drawn beforehand, or a loop over the oracle, which has the same bits.
 pub struct Reshuffled<L, S>(pub RecordProblem<L, S>);
 
 /// A client's place in an epoch.
@@ -110,8 +114,59 @@ impl<L: RecordLoss<S>, S: RecordSets> Facts for Reshuffled<L, S> {
     }
 }
 
+impl<L: RecordLoss<S>, S: RecordSets> Reshuffled<L, S> {
+    /// Whether the steps of a cohort can be taken on records that are drawn beforehand: no epoch of a member ends with a
+    /// batch of fewer than B records, which kernels do not know, and there are not too many records.
+    fn can_draw_beforehand(&self, cohort: &Cohort<'_, Epoch>) -> bool {
+        let batch = self.0.loss.batch();
+        let is_whole = |client: &usize| self.0.records_of(*client).is_multiple_of(batch);
+        let drawn = cohort.calls().saturating_mul(batch as u64);
+        drawn <= MOST_DRAWN && cohort.members().iter().all(is_whole)
+    }
+
+    /// Draws the records of all steps of a cohort, in epochs. From the streams that are returned, steps with replacement
+    /// draw these records.
+    fn draw_beforehand(&self, cohort: &mut Cohort<'_, Epoch>) -> Vec<Stream> {
+        let batch = self.0.loss.batch();
+        cohort.draw_beforehand(|client, draws, calls| {
+            let records = self.0.records_of(client);
+            let mut drawn = Vec::with_capacity(calls as usize * batch);
+            for _ in 0..calls {
+                drawn.extend_from_slice(draws.state.next_batch(records, batch, draws.rng));
+            }
+            Stream::of_indices(drawn.into_iter(), records)
+        })
+    }
+}
+
 impl<L: RecordLoss<S>, S: RecordSets> Problem for Reshuffled<L, S> {
     type State = Epoch;
+
+    fn advance(&self, mut cohort: Cohort<'_, Epoch>) {
+        if !self.can_draw_beforehand(&cohort) {
+            return advance_by_oracle(self, cohort);
+        }
+        let mut streams = self.draw_beforehand(&mut cohort);
+        let mut states = vec![(); streams.len()];
+        self.0.advance(cohort.with_draws(&mut streams, &mut states));
+    }
+
+    fn joint_gain(&self) -> JointGain {
+        self.0.joint_gain()
+    }
+
+    fn advance_together(&self, mut runs: Vec<Cohort<'_, Epoch>>) {
+        if !runs.iter().all(|run| self.can_draw_beforehand(run)) {
+            return advance_together_by_client(self, runs);
+        }
+        let mut streams: Vec<Vec<Stream>> =
+            runs.iter_mut().map(|run| self.draw_beforehand(run)).collect();
+        let mut states: Vec<Vec<()>> = streams.iter().map(|all| vec![(); all.len()]).collect();
+        let draws = streams.iter_mut().zip(&mut states);
+        let redrawn = runs.iter_mut().zip(draws);
+        let redrawn = redrawn.map(|(run, (streams, states))| run.with_draws(streams, states));
+        self.0.advance_together(redrawn.collect());
+    }
 
     fn oracle(&self, client: usize, draws: &mut Draws<Epoch>, theta: &[f64], field: &mut [f64]) {
         let all = self.0.records_of(client);
@@ -147,8 +202,8 @@ impl<L: RecordLoss<S>, S: RecordSets> Problem for Reshuffled<L, S> {
 mod tests {
     use super::*;
     use crate::federated::{Run, Terms};
-    use crate::kernel::dot;
     use crate::kernel::records::RecordTables;
+    use crate::kernel::{CohortData, LocalSteps, Members, Proximal, dot};
     use crate::problem::least_squares::RidgeLoss;
     use crate::rng::Purpose;
     use crate::sample;
@@ -222,6 +277,77 @@ mod tests {
         }
         assert!(sample::distance(run.estimate(), &theta) < 1e-13, "{theta:?}");
         assert!(sample::distance(&theta, &start) > 0.1);
+    }
+
+    /// Records that are drawn beforehand give the bits of the oracle, for one run and for several together: steps on one
+    /// record and on mini-batches, in rounds that end inside of epochs; and where an epoch ends with fewer than B records.
+    #[test]
+    fn steps_on_records_that_were_drawn_beforehand_are_those_of_the_oracle() {
+        let start = [0.5, -1.0, 0.25];
+        let steps = |client: u64| LocalSteps { step: 0.05, steps: 5 + client, batch: 1 };
+        for (size, batch) in [(1, 1), (1, 3), (2, 1), (4, 2), (3, 1)] {
+            let problem = ridge(size);
+            let plans: Vec<LocalSteps> =
+                (0..4).map(|client| LocalSteps { batch, ..steps(client) }).collect();
+            let ends = |way: &dyn Fn(Vec<Cohort<'_, Epoch>>)| {
+                let members = Members::new(vec![0, 1, 3]);
+                let correction = [0.125, 0.0, -0.5];
+                let mut runs: Vec<_> = (0..2).map(|run| ClientsOfRun::new(run, &start)).collect();
+                for _ in 0..3 {
+                    let cohorts = runs.iter_mut().map(|run| {
+                        let mut cohort = run.cohort(&members, &correction, &plans);
+                        if batch > 1 {
+                            cohort.extended = Some(Proximal::NONE);
+                        }
+                        cohort
+                    });
+                    way(cohorts.collect());
+                }
+                let bits = |run: &ClientsOfRun| -> Vec<u64> {
+                    run.theta.iter().map(|x| x.to_bits()).collect()
+                };
+                runs.iter().map(bits).collect::<Vec<_>>()
+            };
+            let by_oracle =
+                ends(&|runs| runs.into_iter().for_each(|run| advance_by_oracle(&problem, run)));
+            let apart = ends(&|runs| runs.into_iter().for_each(|run| problem.advance(run)));
+            let together = ends(&|runs| problem.advance_together(runs));
+            assert_eq!(apart, by_oracle, "B = {size}, {batch} calls");
+            assert_eq!(together, by_oracle, "B = {size}, {batch} calls");
+        }
+    }
+
+    /// θ, streams and epochs of the four clients of a run.
+    struct ClientsOfRun {
+        theta: Vec<f64>,
+        streams: Vec<Stream>,
+        epochs: Vec<Epoch>,
+    }
+
+    impl ClientsOfRun {
+        fn new(run: u64, start: &[f64]) -> Self {
+            let stream = |client| Stream::new(5, Purpose::Client, 0, run, client);
+            let streams = (0..4).map(stream).collect();
+            Self { theta: start.repeat(4), streams, epochs: vec![Epoch::default(); 4] }
+        }
+
+        fn cohort<'a>(
+            &'a mut self,
+            members: &'a Members,
+            corrections: &'a [f64],
+            plans: &'a [LocalSteps],
+        ) -> Cohort<'a, Epoch> {
+            let data = CohortData {
+                start: None,
+                theta: &mut self.theta,
+                corrections,
+                streams: &mut self.streams,
+                states: &mut self.epochs,
+                plans,
+                steps: None,
+            };
+            Cohort::new(members, data)
+        }
     }
 
     /// A step of mini-batch SGD on as many gradients as a client has records is one of gradient descent, whatever the

@@ -6,7 +6,7 @@
 use super::outcome::{Code, Failure};
 use super::prepare::pool;
 use super::report::{self, FORMATS, Printed, Subject, Unreported, Written};
-use crate::report::Writer;
+use crate::report::{PublishedElsewhere, Writer};
 use crate::store::Store;
 use exactfed_runner::panics::{beside, lock};
 use exactfed_runner::plan::Plan;
@@ -78,6 +78,12 @@ impl<'p> LivePages<'p> {
         let announced = Once::new();
         let sequel = "the others follow";
         Ok(Self { results, plans, writer, quiet, live, announced, sequel })
+    }
+
+    /// The same pages, of which those about all experiments name the published experiments in another folder.
+    pub fn naming(mut self, elsewhere: Option<PublishedElsewhere>) -> Self {
+        self.writer.elsewhere = elsewhere;
+        self
     }
 
     /// The same pages; until the final pages are written, the pages of these experiments and the pages about all

@@ -4,8 +4,12 @@ use super::manifests::Manifests;
 use super::outcome::{Code, Failure};
 use super::pages::{Changes, ChangingResults, LivePages};
 use super::run::{self, Follower, PreparedRun};
+use crate::report::PublishedElsewhere;
+use exactfed_runner::manifest::Published;
 use exactfed_runner::panics::lock;
 use exactfed_runner::runner::Observer;
+use serde::Deserialize;
+use std::fmt::Display;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
@@ -21,6 +25,10 @@ pub struct Args {
     /// Name of an experiment that is run, and whose page is written, before all others (may be repeated)
     #[arg(long, value_name = "NAME")]
     first: Vec<String>,
+    /// Folder of manifests of published experiments that need a data set or Python, and are not run: the index names
+    /// their authors, if there is such a folder
+    #[arg(long, value_name = "DIR", default_value = "examples/others")]
+    elsewhere: PathBuf,
     #[command(flatten)]
     options: run::RunOptions,
 }
@@ -48,7 +56,8 @@ pub fn run(args: Args) -> Result<Code, Failure> {
     let mut run = PreparedRun::new(&plans, &args.options, None)?.beginning_with(&args.first);
     // Before cells are run: a folder that cannot be written to costs nothing.
     let options = &args.options;
-    let pages = LivePages::new(Some(&plans), &options.out, &args.reports, options.quiet)?;
+    let pages = LivePages::new(Some(&plans), &options.out, &args.reports, options.quiet)?
+        .naming(published_elsewhere(&args.elsewhere)?);
     let finished =
         FinishedExperiments { changes: Mutex::default(), first: &args.first, pages: &pages };
     let stop = run.interrupt().stop.clone();
@@ -88,6 +97,46 @@ impl ChangingResults for FinishedExperiments<'_> {
     fn changes(&self) -> Changes {
         lock(&self.changes).clone()
     }
+}
+
+/// What a manifest says of the published experiment that it runs again. Its other keys are not read, since algorithms and
+/// problems in Python are not known here.
+#[derive(Deserialize)]
+struct NamedPublication {
+    published: Option<Published>,
+}
+
+/// The published experiments whose manifests are in a folder; `None` if it does not exist, or names none.
+///
+/// # Errors
+/// If the folder or a manifest cannot be read.
+fn published_elsewhere(folder: &Path) -> Result<Option<PublishedElsewhere>, Failure> {
+    if !folder.is_dir() {
+        return Ok(None);
+    }
+    let failed = |path: &Path, error: &dyn Display| {
+        Failure::input(format!("error: {}: {error}", path.display()))
+    };
+    let entries = std::fs::read_dir(folder).map_err(|e| failed(folder, &e))?;
+    let mut files = Vec::new();
+    for entry in entries {
+        let path = entry.map_err(|e| failed(folder, &e))?.path();
+        if path.extension().is_some_and(|e| e == "toml") {
+            files.push(path);
+        }
+    }
+    files.sort();
+    let mut authors: Vec<String> = Vec::new();
+    for file in files {
+        let text = std::fs::read_to_string(&file).map_err(|e| failed(&file, &e))?;
+        let named: NamedPublication = toml::from_str(&text).map_err(|e| failed(&file, &e))?;
+        let Some(published) = named.published else { continue };
+        if !authors.contains(&published.authors) {
+            authors.push(published.authors);
+        }
+    }
+    let folder = folder.display().to_string();
+    Ok((!authors.is_empty()).then_some(PublishedElsewhere { folder, authors }))
 }
 
 /// The paths of all files `*.toml` in a folder and the folders below it, sorted.

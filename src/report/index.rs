@@ -9,7 +9,7 @@ use super::coverage::{Coverage, Errata};
 use super::gallery::Gallery;
 use super::guide::GuideProblem;
 use super::index_entry::IndexEntry;
-use super::published::PublishedExperiments;
+use super::published::{PublishedElsewhere, PublishedExperiments};
 use minijinja::value::{Serde, Value};
 use serde::Serialize;
 
@@ -28,8 +28,8 @@ pub struct OverviewPages {
 impl OverviewPages {
     /// The pages on these experiments. Smoke experiments are on the index where there are no others. The coverage and
     /// the errata count the claims of all experiments, also of smoke experiments; the guide and the lists of claims and
-    /// disagreements are on the experiments of the index.
-    pub fn new(entries: Vec<IndexEntry>) -> Self {
+    /// disagreements are on the experiments of the index. `elsewhere` are published experiments in another folder.
+    pub fn new(entries: Vec<IndexEntry>, elsewhere: Option<&PublishedElsewhere>) -> Self {
         let claims: Vec<&ClaimText> = entries.iter().flat_map(|entry| &entry.claims).collect();
         let coverage = Coverage::new(&claims);
         let errata = Errata::new(&claims);
@@ -39,7 +39,7 @@ impl OverviewPages {
             std::mem::swap(&mut smoke, &mut shown);
         }
         Self {
-            published: PublishedExperiments::new(&shown),
+            published: PublishedExperiments::new(&shown, elsewhere),
             guide: Guide::new(&shown),
             index: Gallery::new(shown),
             smoke: (!smoke.is_empty()).then(|| Gallery::new(smoke)),
@@ -149,16 +149,17 @@ mod tests {
                 entry("old/smoke/y", None),
             ]
         };
-        let pages = OverviewPages::new(all());
+        let pages = OverviewPages::new(all(), None);
         let expected: Vec<Vec<&str>> =
             vec![vec!["a/three", "a/four"], vec!["a/one"], vec!["a/two", "smoke"]];
         assert_eq!((names(&pages.index), pages.index.cards), (expected, 5));
         let smoke = pages.smoke.as_ref().unwrap();
         assert_eq!(names(smoke), [["smoke/x"], ["old/smoke/y"]]);
-        let alone = OverviewPages::new(all().into_iter().filter(IndexEntry::is_smoke).collect());
+        let alone =
+            OverviewPages::new(all().into_iter().filter(IndexEntry::is_smoke).collect(), None);
         assert_eq!(shown(&alone), ["index"], "alone they are the index");
         assert_eq!(alone.index.cards, 2);
-        let none = OverviewPages::new(Vec::new());
+        let none = OverviewPages::new(Vec::new(), None);
         assert_eq!(shown(&none), ["index"]);
         assert!(names(&none.index).is_empty());
     }

@@ -53,6 +53,7 @@ pub use manifest_texts::TextError;
 use minijinja::context;
 use minijinja::value::{Serde, Value};
 use page::Page;
+pub use published::PublishedElsewhere;
 use std::path::Path;
 use templates::Templates;
 pub use writer::Writer;

@@ -12,6 +12,17 @@ pub struct PublishedExperiments {
     experiments: Vec<PublishedExperiment>,
     /// The authors of the publications, each once, in the order of their first experiments.
     authors: Vec<String>,
+    elsewhere: Option<PublishedElsewhere>,
+}
+
+/// Published experiments that have their pages in another folder, since they need a data set or Python.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct PublishedElsewhere {
+    /// The folder of their manifests, from the folder in which the folder of the pages is; their pages are in
+    /// `reports` there.
+    pub folder: String,
+    /// The authors of the publications, each once, in the order of the manifests.
+    pub authors: Vec<String>,
 }
 
 /// A published experiment with what its runs find.
@@ -28,8 +39,8 @@ struct PublishedExperiment {
 
 impl PublishedExperiments {
     /// The published experiments among all experiments of the index, in the order of the index; `None` if there are
-    /// none.
-    pub fn new(entries: &[IndexEntry]) -> Option<Self> {
+    /// none. Authors who are named here are not named again among those of the experiments `elsewhere`.
+    pub fn new(entries: &[IndexEntry], elsewhere: Option<&PublishedElsewhere>) -> Option<Self> {
         let mut experiments = Vec::new();
         let mut authors: Vec<String> = Vec::new();
         for entry in entries {
@@ -44,6 +55,10 @@ impl PublishedExperiments {
                 claims: entry.claims.clone(),
             });
         }
-        (!experiments.is_empty()).then_some(Self { experiments, authors })
+        let mut elsewhere = elsewhere.cloned();
+        if let Some(all) = &mut elsewhere {
+            all.authors.retain(|author| !authors.contains(author));
+        }
+        (!experiments.is_empty()).then_some(Self { experiments, authors, elsewhere })
     }
 }

@@ -8,6 +8,7 @@ use super::navigation::{PAGES, PageLink, page_files, with_navigation};
 use super::owned::{FIGURE_ENDS, FRONTIER, Owned, PAPER, is_figure, is_table};
 use super::page::Page;
 use super::provenance::provenance;
+use super::published::PublishedElsewhere;
 use super::summary::write_summary;
 use super::templates::Templates;
 use super::{frontier_csv, latex, series};
@@ -42,6 +43,8 @@ pub struct Writer {
     /// Whether pages show the cells of their manifests and nothing else that results contain, as `reproduce` wants it.
     /// The writer does not read it: whoever analyses an experiment for [`Writer::page`] leaves the rest out.
     pub of_manifests: bool,
+    /// Published experiments in another folder, which the pages about all experiments name.
+    pub elsewhere: Option<PublishedElsewhere>,
     /// The pages about all experiments to which the pages of experiments link; `None` until an index was written.
     linked: Mutex<Option<Vec<&'static PageLink>>>,
     /// The versions of pages while a run rewrites them; `None` if there is no such run.
@@ -68,6 +71,7 @@ impl Writer {
             formats: formats.to_vec(),
             inches: TEXT,
             of_manifests: false,
+            elsewhere: None,
             linked: Mutex::default(),
             live: Mutex::default(),
         };
@@ -229,7 +233,7 @@ impl Writer {
         failed: &[(String, String)],
     ) -> Result<(), Error> {
         let names: Vec<String> = entries.iter().map(|entry| entry.name().to_owned()).collect();
-        let pages = OverviewPages::new(entries);
+        let pages = OverviewPages::new(entries, self.elsewhere.as_ref());
         let mut shown: BTreeMap<&str, Value> = BTreeMap::new();
         for (page, _) in PAGES {
             shown.extend(pages.shown(page).map(|values| (page, values)));

@@ -84,6 +84,30 @@ fn pages_compare_published_numbers() {
     assert!(html.contains("Journal of *Powers*") && html.contains("m/report.html#claim-table"));
 }
 
+/// The index names experiments that `reproduce` does not run, since they need a data set or Python: each author once, and
+/// without those that it names already. Their algorithms may be unknown.
+#[test]
+fn the_index_names_published_experiments_elsewhere() {
+    let bench = Bench::new();
+    bench.write("experiments/table.csv", TABLE);
+    bench.write("experiments/m.toml", POWERS);
+    let elsewhere = |authors: &str| {
+        POWERS.replace("Doe and Roe 1999", authors).replace("algorithm.fedavg", "algorithm.own")
+    };
+    bench.write("examples/others/a.toml", elsewhere("Poe 2001"));
+    bench.write("examples/others/b.toml", elsewhere("Doe and Roe 1999"));
+    bench.write("examples/others/c.toml", elsewhere("Poe 2001"));
+    bench.write("examples/others/d.toml", without_published());
+    bench.run(&["reproduce", "--quiet"]).expect(0);
+    let index = bench.read("reports/README.md");
+    let named = "(published.md): Doe and Roe 1999; [with a data set or Python](../examples/others/reports/published.md): Poe 2001.";
+    assert!(index.contains(named), "{index}");
+    let html = bench.read("reports/index.html");
+    assert!(html.contains("with a data set or Python, in examples/others: Poe 2001."), "{html}");
+    bench.write("examples/others/b.toml", "title =");
+    bench.run(&["reproduce"]).expect(2).warns("examples/others/b.toml");
+}
+
 #[test]
 fn a_number_that_differs_refutes_the_claim() {
     let bench = ran_with(&TABLE.replace("0.43", "0.431"));

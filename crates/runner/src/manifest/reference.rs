@@ -401,7 +401,10 @@ impl<'a> ReferencePage<'a> {
                 Some(_) => self.type_with_link(one),
                 None => self.type_in_words(one),
             });
-            return kinds.collect::<Vec<_>>().join(" or ");
+            // Forms that are told apart by what they contain alone have the same words.
+            let mut kinds: Vec<String> = kinds.collect();
+            kinds.dedup();
+            return kinds.join(" or ");
         }
         match value["type"].as_str() {
             Some("integer") => "whole number".into(),

@@ -279,6 +279,45 @@ fn the_limit_of_a_corrected_run_is_the_optimum() {
     }
 }
 
+/// Falling steps remove the bias of several local steps. They do not remove that of participants whose shares are divided
+/// by their sum, which is no fixed linear map; with equal shares there is none.
+#[test]
+fn the_limit_of_falling_steps_is_the_optimum_unless_weights_are_ratios_of_shares() {
+    let text = r#"title = "t"
+seed = 1
+replicates = 1
+oracle = "exact"
+start.zero = true
+budget.rounds = 2
+record.metrics = ["sq-error-limit"]
+[problem.synthetic]
+clients = 4
+dimension = 2
+classes = 2
+records = { equal = 10 }
+l2 = 0.1
+weights = WEIGHTS
+[[algorithm.fedavg]]
+step-size = 0.1
+local-steps = 3
+cohort = 2
+decay = { power = 1.0, offset = 10.0 }
+participation = ["normalised", "rescaled"]
+"#;
+    let limits = |weights: &str| -> Vec<Option<f64>> {
+        let plan = Plan::of_text(&text.replace("WEIGHTS", weights), &[]);
+        let prepared = prepare(&NoFiles, &plan.cells.iter().collect::<Vec<_>>()).unwrap();
+        let limit = |cell: &Prepared<'_>| {
+            let scenario = cell.scenario(0);
+            let limit = scenario.fixed_point(cell.cell)?;
+            Some(squared_distance(limit, scenario.instance.optimum()))
+        };
+        prepared.iter().map(limit).collect()
+    };
+    assert_eq!(limits("[1.0, 1.0, 1.0, 1.0]"), [Some(0.0), Some(0.0)]);
+    assert_eq!(limits("[0.4, 0.3, 0.2, 0.1]"), [None, Some(0.0)]);
+}
+
 /// Another seed of the noise changes the noise of each run and no instance. A manifest whose `seed` is this seed has
 /// the same noise.
 #[test]

@@ -57,7 +57,7 @@ def load_covered(code: os.PathLike[str], sources: list[str]) -> list[str]:
             kept.append(statement)
         elif not (isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant)):
             line = lines[statement.lineno - 1].strip()
-            left_out.append(f"{path}:{statement.lineno}: not run, since no hash covers it: {line}")
+            left_out.append(f"{path}:{statement.lineno}: not run, {_why(statement)}: {line}")
     if not any(isinstance(statement, _DEFINITIONS) for statement in kept):
         raise CodeError(
             "nothing of it is run: it defines no algorithm and no problem with a source whose hash "
@@ -87,6 +87,14 @@ def _is_covered(statement: ast.stmt, known: set[str], constants: set[str]) -> bo
     except (ValueError, TypeError):
         return False
     return isinstance(target, ast.Name) and f"# {target.id} = {value!r}" in constants
+
+
+def _why(statement: ast.stmt) -> str:
+    """Why a statement is not covered."""
+    if isinstance(statement, ast.Import) and all(map(_is_plain, statement.names)):
+        absent = [name.name for name in statement.names if not _is_installed(name.name)]
+        return f"since {absent[0]} is not in a folder of installed modules of this Python"
+    return "since no hash covers it"
 
 
 def _tree(definition: ast.AST) -> str:

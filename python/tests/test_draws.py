@@ -151,6 +151,36 @@ def test_evaluations_are_gradients_and_mean_fields_count_their_records(tmp_path)
     assert frame["sequential_calls"].to_list() == [0, 9, 18]  # 4 + the 5 records of client 2
 
 
+def test_losses_are_those_of_the_records_and_count_them(tmp_path):
+    clients, theta = clients_of()
+    data = arrays()
+    found = clients.losses(theta)
+    for k in range(3):
+        x, y = (data[name][data["client"] == k] for name in ("x", "y"))
+        np.testing.assert_allclose(found[k], np.mean((x @ theta - y) ** 2) / 2, rtol=1e-12)
+    clients.participate([0, 2])
+    assert np.isnan(clients.losses(theta)[1]) and not np.isnan(clients.losses(theta)[[0, 2]]).any()
+    with pytest.raises(ValueError, match="theta has the shape"):
+        clients.losses(theta[:-1])
+    quadratics, start = clients_of(problem=QUADRATIC)
+    with pytest.raises(ValueError, match="have no losses"):
+        quadratics.losses(start)
+
+    @ef.algorithm("Power of choice", kind="power-of-choice", source="choice")
+    def power_of_choice(clients, theta, gamma, H):
+        while True:
+            losses = clients.losses(theta)
+            clients.participate(np.argsort(losses)[-2:])
+            theta = theta + clients.mean(clients.local_steps(theta, gamma, H) - theta)
+            yield theta
+
+    keys = {"power-of-choice": {"step-size": 0.1, "local-steps": 2}}
+    results = ef.run(manifest(keys, rounds=2), out=tmp_path, arrays=FILES, progress=False)
+    frame = results.frame()
+    # 12 records for the losses, and 2 gradients of each of the two clients.
+    assert frame["oracle_calls"].to_list() == [0, 16, 32]
+
+
 def test_variance_reduction_reaches_the_optimum(tmp_path):
     """With gradients of single records, steps of a constant size leave noise, and these do not."""
 

@@ -384,6 +384,8 @@ def test_a_problem_of_a_file_is_run_and_reported_on_the_command_line(tmp_path):
     assert "`mine`: the code of this problem is not at hand" in refused.stdout + refused.stderr
     done = exactfed("report", "--run-code", "mine.py")
     assert done.returncode == 0, done.stderr
+    page = (tmp_path / "reports/mine/report.md").read_text()
+    assert "exactfed run mine.toml\nexactfed report --run-code mine.py\n" in page, page
     assert "this statement" not in done.stdout and "not run, since no hash covers it" in done.stderr
     done = exactfed("verify", "--run-code", "mine.py")
     assert done.returncode == 0, done.stdout + done.stderr
@@ -440,3 +442,10 @@ def test_the_examples_support_their_claims(name, tmp_path, monkeypatch):
     claims = results.claims()
     assert len(claims) and (claims["verdict"] == "supported").all(), claims
     assert all(math.isfinite(x) for x in results.frame()["round"])
+    # The command of the page: its hash covers all that the problem needs of the file.
+    code = f"examples/python/{name.replace('-', '_')}.py"
+    report = ["report", str(tmp_path), "--out", str(tmp_path / "pages"), "--run-code", code]
+    done = subprocess.run(
+        [sys.executable, "-m", "exactfed", *report], capture_output=True, text=True, timeout=300
+    )
+    assert done.returncode == 0 and "not run" not in done.stderr, done.stderr

@@ -78,7 +78,7 @@ fn paid(bench: &Bench, target: f64) -> BTreeMap<(String, String), Vec<Option<[f6
     let mut runs: BTreeMap<(String, String, String), Option<[f64; 2]>> = BTreeMap::new();
     for row in bench.rows("rows.csv") {
         let number = |column: &str| row[column].parse::<f64>().unwrap();
-        let run = [&row["label"], &row["algorithm.local-steps"], &row["replicate"]];
+        let run = [&row["label"], &row["local_steps"], &row["replicate"]];
         let [label, steps, replicate] = run.map(Clone::clone);
         let first = runs.entry((label, steps, replicate)).or_default();
         if first.is_none() && number("sq_error") <= target {

@@ -123,7 +123,7 @@ fn wide() -> Bench {
 fn errors_are_distances_to_the_set_of_minimisers() {
     let bench = wide();
     bench.run(&["check", "m.toml"]).expect(0).warns(
-        "θ* is not unique: the minimisers are a space of 2 dimensions, and ‖θ − θ*‖ is the distance to the set of minimisers",
+        "θ* is not unique: the minimisers are a space of 1 dimension, and ‖θ − θ*‖ is the distance to the set of minimisers",
     );
     bench.compute(&["m.toml"]);
     bench.run(&["export", "results", "--out", "rows.csv"]).expect(0);

@@ -153,7 +153,9 @@ fn forge(cell: &Cell, quantity: Quantity, replicate: usize, trace: &mut Trace) {
 
 /// The quantities that are no costs and not averaged over rounds.
 fn measured() -> impl Iterator<Item = Quantity> {
-    let is_measured = |q: &Quantity| q.average().is_none() && !Quantity::COSTS.contains(q);
+    // Metrics that a user defines have no names here.
+    let is_measured =
+        |q: &Quantity| q.average().is_none() && !Quantity::COSTS.contains(q) && !q.is_own();
     Quantity::ALL.iter().copied().filter(is_measured)
 }
 

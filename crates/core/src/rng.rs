@@ -46,7 +46,7 @@ pub const AHEAD: usize = 32;
 /// stream number. It stores draws made in advance, which kernels read in place.
 #[derive(Clone)]
 pub struct Stream {
-    source: DrawSource,
+    source: StreamSource,
     /// How many draws of `ahead` are used.
     used: usize,
     ahead: [u64; AHEAD],
@@ -54,7 +54,7 @@ pub struct Stream {
 
 /// Where a stream takes its draws from.
 #[derive(Clone)]
-enum DrawSource {
+enum StreamSource {
     Cipher(ChaCha8Rng),
     /// Draws that were made beforehand ([`Stream::of_indices`]): those that are left.
     Given(std::vec::IntoIter<u64>),
@@ -70,7 +70,7 @@ impl Stream {
         debug_assert!(replicate < MAX_REPLICATES && client < MAX_CLIENTS);
         let mut rng = ChaCha8Rng::from_seed(key(seed));
         rng.set_stream((purpose as u64) << 60 | u64::from(copy) << 52 | replicate << 28 | client);
-        Self { source: DrawSource::Cipher(rng), used: AHEAD, ahead: [0; AHEAD] }
+        Self { source: StreamSource::Cipher(rng), used: AHEAD, ahead: [0; AHEAD] }
     }
 
     /// The stream for what all clients of an instance share.
@@ -94,7 +94,7 @@ impl Stream {
         // more. It is 0 for n = 1, where i is 0.
         let spacing = (u64::MAX / n as u64).wrapping_add(1);
         let draws: Vec<u64> = indices.map(|i| i as u64 * spacing).collect();
-        let source = DrawSource::Given(draws.into_iter());
+        let source = StreamSource::Given(draws.into_iter());
         Self { source, used: AHEAD, ahead: [0; AHEAD] }
     }
 
@@ -159,13 +159,13 @@ impl Stream {
     #[inline(never)]
     fn draw_ahead(&mut self) {
         match &mut self.source {
-            DrawSource::Cipher(rng) => {
+            StreamSource::Cipher(rng) => {
                 rng.fill_bytes(bytemuck::cast_slice_mut(&mut self.ahead));
                 if cfg!(target_endian = "big") {
                     self.ahead.iter_mut().for_each(|word| *word = u64::from_le(*word));
                 }
             }
-            DrawSource::Given(left) => {
+            StreamSource::Given(left) => {
                 assert!(left.len() > 0, "more draws than were given");
                 self.ahead.iter_mut().zip(left).for_each(|(ahead, draw)| *ahead = draw);
             }

@@ -286,6 +286,9 @@ class SymbolicClients:
     def mean_fields(self, theta: Any, *, out: Any = None) -> Symbol:
         return self._evaluated("meanfields", theta, self._output(out, theta), {})
 
+    def losses(self, theta: Any) -> Any:
+        raise refused("losses are not linear in θ: not traced")
+
     def _evaluated(self, name: str, theta: Any, out: Any, settings: dict[str, Any]) -> Symbol:
         """The fields that an operation makes; other clients have the rows of ``out``, or 0."""
         recorder = self._recorder

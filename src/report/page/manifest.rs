@@ -9,6 +9,7 @@ use exactfed_core::words::{quoted, shell_word};
 use exactfed_runner::manifest::Source;
 use exactfed_runner::plan::{Cell, Plan, sets_replicates};
 use serde::Serialize;
+use std::path::Path;
 
 /// A manifest with what a reader needs to run it.
 #[derive(Serialize)]
@@ -17,6 +18,8 @@ pub struct ManifestSection {
     pub file: String,
     /// The command that runs it.
     pub command: String,
+    /// The command that writes its page.
+    pub report_command: String,
     /// The text of the manifest.
     pub text: String,
     /// The settings that all cells have in common.
@@ -61,6 +64,7 @@ impl ManifestSection {
         Self {
             file: source.name.clone(),
             command: command(&plan.experiment, source, experiment.looks.as_ref()),
+            report_command: report_command(plan),
             text: source.text.clone(),
             settings: shared_settings(plan),
             user_code: of_problem.chain(of_algorithms).collect(),
@@ -86,6 +90,24 @@ fn command(experiment: &str, source: &Source, looks: Option<&TakenLooks>) -> Str
             "exactfed run {file}{sets} --replicates {first} --until-decided --max-replicates {most}"
         ),
     }
+}
+
+/// The command that writes the page again. Results run no code, so that it names the files that may define a problem in
+/// Python. Algorithms in Python need none here.
+fn report_command(plan: &Plan) -> String {
+    let mut command = "exactfed report".to_owned();
+    if plan.source.problem.is_none() || plan.source.unfiled {
+        return command;
+    }
+    let folder = Path::new(&plan.source.name).parent().unwrap_or(Path::new(""));
+    for named in &plan.manifest.python {
+        // What is not the path of a file is the name of an installed module.
+        if Path::new(named).extension().is_some_and(|end| end == "py") {
+            let file = folder.join(named).display().to_string();
+            command += &format!(" --run-code {}", shell_word(&file));
+        }
+    }
+    command
 }
 
 /// The table of the settings that all cells of the plan have with the same value; candidates of tuning are not

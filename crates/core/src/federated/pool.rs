@@ -3,7 +3,7 @@
 use super::Conditions;
 use super::draw::{ClientDrawError, ClientNoise, Draw};
 use crate::kernel::{self, Cohort, CohortData, Draws, LocalSteps, Members, Proximal};
-use crate::problem::{JointGain, Problem, mean_of_calls};
+use crate::problem::{JointGain, Problem, RecordsOf, mean_of_calls};
 use crate::rng::{Purpose, Stream};
 use std::any::Any;
 use std::sync::Arc;
@@ -115,6 +115,9 @@ pub trait AnyPool: Send {
     ) -> Result<Option<Vec<Option<usize>>>, ClientDrawError>;
     /// Writes the mean field F̄_k(θ) of a client to `field`, d numbers.
     fn expected_field(&self, client: usize, theta: &[f64], field: &mut [f64]);
+    /// The mean loss of each client at θ, N numbers, as [`Facts::client_losses`](crate::problem::Facts::client_losses)
+    /// has it of the records that clients hold; `None` if there is none.
+    fn losses(&self, theta: &[f64]) -> Option<Vec<f64>>;
     /// The number of records from which a client draws; `None` if it draws none.
     fn record_count(&self, client: usize) -> Option<usize>;
 }
@@ -192,6 +195,10 @@ impl<P: Problem> AnyPool for Pool<'_, P> {
 
     fn expected_field(&self, client: usize, theta: &[f64], field: &mut [f64]) {
         self.problem.mean_field(client, theta, field);
+    }
+
+    fn losses(&self, theta: &[f64]) -> Option<Vec<f64>> {
+        self.problem.client_losses(theta, RecordsOf::Clients)
     }
 
     fn record_count(&self, client: usize) -> Option<usize> {

@@ -324,10 +324,34 @@ impl<'p> RoundClients<'p> {
     pub fn mean_fields(&mut self, points: &[f64], fields: &mut [f64]) {
         self.check_sizes(points, fields);
         let d = self.dim;
-        let mut largest = 0;
         for &client in self.members.indices() {
             let field = &mut fields[client * d..][..d];
             self.pool.expected_field(client, point_of(points, client, d), field);
+        }
+        self.count_records();
+    }
+
+    /// The mean loss of each member at θ over the records that it holds, N numbers, which are NaN for other clients;
+    /// `None` if the problem has no losses of clients. Penalties are left out, as in the metric `train-loss`. It counts
+    /// as many gradients as [`Self::mean_fields`] does.
+    ///
+    /// # Panics
+    /// If θ does not have d numbers.
+    pub fn losses(&mut self, theta: &[f64]) -> Option<Vec<f64>> {
+        assert_eq!(theta.len(), self.dim);
+        let all = self.pool.losses(theta)?;
+        let mut own = vec![f64::NAN; self.count()];
+        for &client in self.members.indices() {
+            own[client] = all[client];
+        }
+        self.count_records();
+        Some(own)
+    }
+
+    /// Counts as many gradients of each member as it draws records from, and one where it draws none.
+    fn count_records(&mut self) {
+        let mut largest = 0;
+        for &client in self.members.indices() {
             let gradients = self.pool.record_count(client).unwrap_or(1) as u64;
             self.cost.oracle_calls += gradients;
             largest = gradients.max(largest);

@@ -1,6 +1,6 @@
 //! The clients of a run, as an algorithm in Python receives them.
 
-use super::compressor::{PythonFeedback, compressor};
+use super::compressor::compressor;
 use super::draw::{PythonDraw, RecordSource, indices, record_table};
 use super::numbers::{
     counts, counts_per_client, flat, float, floats, floats_per_client, tuple, wrong_shape,
@@ -11,7 +11,7 @@ use super::participants::{
 use super::watch::RoundClock;
 use exactfed::algorithm::Instance;
 use exactfed::compression::Compressor;
-use exactfed::federated::{ControlVariates, Cost, Draw, LocalWork, RoundClients};
+use exactfed::federated::{ControlVariates, Cost, Draw, ErrorFeedback, LocalWork, RoundClients};
 use exactfed::kernel::{Members, Proximal};
 use exactfed_runner::panics::lock;
 use numpy::{PyArray1, PyArray2, PyArrayMethods, PyReadonlyArrayDyn, PyUntypedArrayMethods};
@@ -427,6 +427,42 @@ impl PythonClients {
         })
     }
 
+    /// Return the mean losses of the clients that take part, over the records that they hold.
+    ///
+    /// Penalties are left out, as in the metric ``train-loss``. It counts as many gradients as
+    /// :meth:`mean_fields`.
+    ///
+    /// Parameters
+    /// ----------
+    /// theta
+    ///     The point, of shape (d,).
+    ///
+    /// Returns
+    /// -------
+    /// numpy.ndarray
+    ///     f_k(θ), of shape (N,); nan for clients that take no part.
+    ///
+    /// Raises
+    /// ------
+    /// ValueError
+    ///     If ``theta`` is not as above, or the problem has no losses of clients, such as one
+    ///     without records.
+    fn losses<'py>(
+        &self,
+        py: Python<'py>,
+        theta: &Bound<'py, PyAny>,
+    ) -> PyResult<Bound<'py, PyArray1<f64>>> {
+        let theta = floats(theta, "theta")?;
+        if theta.shape() != [self.d] {
+            return Err(wrong_shape("theta", theta.shape(), &tuple(&[self.d])));
+        }
+        let point = flat(&theta).into_owned();
+        let losses = self.with(py, |clients| clients.losses(&point))?;
+        let losses = losses
+            .ok_or_else(|| PyValueError::new_err("the clients of this problem have no losses"))?;
+        Ok(PyArray1::from_vec(py, losses))
+    }
+
     /// Draw for the clients that take part, and keep the draw: :meth:`fields` evaluates it at any
     /// number of points.
     ///
@@ -753,5 +789,132 @@ impl PythonVariates {
         })?;
         drop(writing);
         if is_defined { Ok(out) } else { Err(no_mean()) }
+    }
+}
+
+/// What each client remembers of what its compressed messages left out, or what the server knows of a
+/// vector of each client: a memory of d numbers for each client, made by
+/// :meth:`Clients.error_feedback`.
+#[pyclass(frozen, module = "exactfed", name = "ErrorFeedback")]
+pub struct PythonFeedback {
+    inner: Mutex<ErrorFeedback>,
+    /// N, the number of clients.
+    n: usize,
+    /// d, the dimension of θ.
+    d: usize,
+}
+
+impl PythonFeedback {
+    /// Memories of 0 of these clients.
+    pub fn new(n: usize, d: usize, compressor: Compressor) -> Self {
+        Self { inner: Mutex::new(ErrorFeedback::new(n, d, compressor)), n, d }
+    }
+
+    /// Checks that clients are those of the memories.
+    ///
+    /// # Errors
+    /// If their numbers or dimensions differ.
+    fn check(&self, clients: &PythonClients) -> PyResult<()> {
+        if clients.sizes() == (self.n, self.d) {
+            return Ok(());
+        }
+        Err(PyValueError::new_err("the memories are those of other clients"))
+    }
+}
+
+#[pymethods]
+impl PythonFeedback {
+    /// The memories e_k, of shape (N, d).
+    #[getter]
+    fn memory<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray2<f64>>> {
+        PyArray1::from_slice(py, lock(&self.inner).memory()).reshape([self.n, self.d])
+    }
+
+    /// Send C(e_k + r_k) for each client that takes part, and keep what was not sent.
+    ///
+    /// e_k ← e_k + r_k − C(e_k + r_k): error feedback (Seide et al. 2014; Stich, Cordonnier and Jaggi
+    /// 2018).
+    ///
+    /// Parameters
+    /// ----------
+    /// clients
+    ///     The clients.
+    /// rows
+    ///     r_k, of shape (N, d).
+    /// start
+    ///     A vector of shape (d,) that is subtracted of each row, so that ``rows`` may be where local
+    ///     steps ended and ``start`` where they began.
+    ///
+    /// Returns
+    /// -------
+    /// numpy.ndarray
+    ///     What was sent, of shape (N, d); 0 for clients that take no part.
+    #[pyo3(signature = (clients, rows, start = None))]
+    fn send<'py>(
+        &self,
+        py: Python<'py>,
+        clients: &PythonClients,
+        rows: &Bound<'py, PyAny>,
+        start: Option<&Bound<'py, PyAny>>,
+    ) -> PyResult<Bound<'py, PyArray2<f64>>> {
+        self.check(clients)?;
+        let rows = floats(rows, "rows")?;
+        clients.check_rows("rows", &rows)?;
+        let rows = flat(&rows);
+        let start = start.map(|start| floats(start, "start")).transpose()?;
+        if let Some(start) = &start {
+            clients.check_vector("start", start)?;
+        }
+        let start = start.as_ref().map(flat);
+        let out = PyArray2::zeros(py, [self.n, self.d], false);
+        let mut writing = out.readwrite();
+        let sent = writing.as_slice_mut()?;
+        clients.with(py, |clients| {
+            lock(&self.inner).send(clients, &rows, start.as_deref(), sent);
+        })?;
+        drop(writing);
+        Ok(out)
+    }
+
+    /// Send C(r_k − e_k) for each client that takes part, and return what the server then knows of r_k.
+    ///
+    /// The estimate of r_k is e_k + C(r_k − e_k), and e_k ← e_k + α C(r_k − e_k). With α = 1 this is
+    /// EF21 (Richtárik, Sokolov and Fatkhullin 2021), and with an unbiased compressor and α of at most
+    /// 1/(1 + ω) DIANA (Mishchenko et al. 2019).
+    ///
+    /// Parameters
+    /// ----------
+    /// clients
+    ///     The clients.
+    /// rows
+    ///     r_k, of shape (N, d).
+    /// rate
+    ///     α.
+    ///
+    /// Returns
+    /// -------
+    /// numpy.ndarray
+    ///     The estimates, of shape (N, d); e_k for clients that take no part.
+    #[pyo3(signature = (clients, rows, rate = None), text_signature = "(clients, rows, rate=1.0)")]
+    fn track<'py>(
+        &self,
+        py: Python<'py>,
+        clients: &PythonClients,
+        rows: &Bound<'py, PyAny>,
+        rate: Option<&Bound<'py, PyAny>>,
+    ) -> PyResult<Bound<'py, PyArray2<f64>>> {
+        self.check(clients)?;
+        let rate = rate.map_or(Ok(1.0), |rate| float(rate, "rate"))?;
+        let rows = floats(rows, "rows")?;
+        clients.check_rows("rows", &rows)?;
+        let rows = flat(&rows);
+        let out = PyArray2::zeros(py, [self.n, self.d], false);
+        let mut writing = out.readwrite();
+        let estimates = writing.as_slice_mut()?;
+        clients.with(py, |clients| {
+            lock(&self.inner).track(clients, &rows, rate, estimates);
+        })?;
+        drop(writing);
+        Ok(out)
     }
 }

@@ -70,7 +70,7 @@ pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<clients::PythonVariates>()?;
     module.add_class::<draw::PythonDraw>()?;
     module.add_class::<compressor::PythonCompressor>()?;
-    module.add_class::<compressor::PythonFeedback>()?;
+    module.add_class::<clients::PythonFeedback>()?;
     module.add_function(wrap_pyfunction!(compressor::identity, module)?)?;
     module.add_function(wrap_pyfunction!(compressor::rand_k, module)?)?;
     module.add_function(wrap_pyfunction!(compressor::top_k, module)?)?;

@@ -1,6 +1,6 @@
 //! Checks of functions that a user gives, at drawn points, before the first run.
 
-use super::functions::{DrawSpace, FieldRows, FunctionError, FunctionSizes};
+use super::functions::{DrawSpace, FieldRows, FunctionError, FunctionSizes, rows_of_call};
 use super::instance::FunctionProblem;
 use crate::kernel::{axpy, dot};
 use crate::problem::facts::Facts as _;
@@ -94,6 +94,24 @@ pub enum FunctionFault {
         /// The mean over the records.
         computed: f64,
     },
+    /// The function of the mean is not the mean over all draws, which are seeds.
+    #[error(
+        "mean_grad and grad disagree: in coordinate {coordinate} of client {client}, mean_grad is {stated:e}, and the mean of grad over {draws} draws is {computed:e}, with a standard error of {error:e}, at a drawn theta"
+    )]
+    MeanOfDraws {
+        /// The index of the client.
+        client: usize,
+        /// The first coordinate in which they disagree.
+        coordinate: usize,
+        /// What the function of the mean gives.
+        stated: f64,
+        /// The mean over the draws.
+        computed: f64,
+        /// The standard error of this mean.
+        error: f64,
+        /// How many draws there were.
+        draws: usize,
+    },
     /// The derivative of the loss is not the field.
     #[error(
         "value and grad disagree: the derivative of value along a drawn direction is {difference:e} for client {client}, by differences, and that of the mean gradient is {slope:e}, at a drawn theta. value(theta, k) is the mean loss of client k, with everything that grad is the gradient of"
@@ -132,6 +150,15 @@ const MOST_CLIENTS: usize = 3;
 const MEAN_ROUNDING: f64 = 1e-9;
 /// The norm of the mean field at a stated θ*, relative to its norm at a distance of 1, that counts as 0.
 const OPTIMUM_ROUNDING: f64 = 1e-6;
+
+/// How many draws are compared with the mean field that a function computes, where draws are seeds: as many as have
+/// [`DRAWN_NUMBERS`] fields' coordinates, within these limits.
+const FEWEST_DRAWS: usize = 256;
+const MOST_DRAWS: usize = 4096;
+const DRAWN_NUMBERS: usize = 1 << 20;
+/// By how many standard errors a mean over these draws may be away. The draws are always the same, so that a problem
+/// without a fault must not be refused by chance.
+const MOST_ERRORS: f64 = 8.0;
 
 /// Checks what the sizes say by themselves.
 pub fn check_sizes(sizes: &FunctionSizes) -> Result<(), FunctionFault> {
@@ -172,8 +199,9 @@ pub fn check_functions(problem: &FunctionProblem) -> Result<(), FunctionFault> {
         let has_mean = problem.functions.mean_fields(&theta, &[client], &mut mean)?;
         match problem.sizes.draws {
             DrawSpace::Seeds if !has_mean => return Err(FunctionFault::NoMean),
+            DrawSpace::Seeds => compare_with_draws(problem, client, &theta, &mean)?,
             DrawSpace::Records(_) if has_mean => compare_means(problem, client, &theta, &mean)?,
-            _ => problem.write_mean_field(client, &theta, &mut mean)?,
+            DrawSpace::Records(_) => problem.write_mean_field(client, &theta, &mut mean)?,
         }
         let direction = gaussian_point(d, &mut rng);
         compare_derivative(problem, client, [&theta, &direction], dot(&mean, &direction))?;
@@ -289,6 +317,56 @@ fn compare_means(
         let stated = stated[worst];
         let computed = computed[worst];
         return Err(FunctionFault::Mean { client, coordinate: worst, stated, computed });
+    }
+    Ok(())
+}
+
+/// Compares the mean field that a function computes with the mean over drawn seeds, within the random error of this mean.
+fn compare_with_draws(
+    problem: &FunctionProblem,
+    client: usize,
+    theta: &[f64],
+    stated: &[f64],
+) -> Result<(), FunctionFault> {
+    let d = theta.len();
+    let count = (DRAWN_NUMBERS / d).clamp(FEWEST_DRAWS, MOST_DRAWS);
+    let mut rng = Stream::shared_instance(6);
+    let seeds: Vec<u64> = (0..count).map(|_| rng.bits()).collect();
+    // Of the differences from what is stated, so that no digits are lost where these are small.
+    let mut sums = vec![0.0; d];
+    let mut sums_of_squares = vec![0.0; d];
+    for draws in seeds.chunks(rows_of_call(d)) {
+        let thetas = theta.repeat(draws.len());
+        let clients = vec![client; draws.len()];
+        let mut fields = vec![0.0; draws.len() * d];
+        let rows = FieldRows { thetas: &thetas, clients: &clients, draws };
+        problem.functions.fields(rows, &mut fields)?;
+        for field in fields.chunks_exact(d) {
+            for i in 0..d {
+                let apart = field[i] - stated[i];
+                sums[i] += apart;
+                sums_of_squares[i] += apart * apart;
+            }
+        }
+    }
+    let rounding = MEAN_ROUNDING * libm::sqrt(dot(stated, stated));
+    for coordinate in 0..d {
+        let apart = sums[coordinate] / count as f64;
+        let variance = (sums_of_squares[coordinate] / count as f64 - apart * apart).max(0.0);
+        let error = libm::sqrt(variance / count as f64);
+        if apart.abs() > MOST_ERRORS * error + rounding {
+            let stated = stated[coordinate];
+            let computed = stated + apart;
+            let draws = count;
+            return Err(FunctionFault::MeanOfDraws {
+                client,
+                coordinate,
+                stated,
+                computed,
+                error,
+                draws,
+            });
+        }
     }
     Ok(())
 }

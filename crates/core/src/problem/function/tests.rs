@@ -277,3 +277,58 @@ fn sizes_that_no_problem_has_are_refused() {
     let seeds = refused(&|sizes| sizes.draws = DrawSpace::Seeds);
     assert!(seeds.starts_with("without records the mean of grad cannot be computed"), "{seeds}");
 }
+
+/// Fields θ − c − z with z uniform on [0, 1) by the seed, in two coordinates, whose mean is stated with this shift.
+struct Seeded {
+    shift: f64,
+}
+
+impl ProblemFunctions for Seeded {
+    fn fields(&self, rows: FieldRows<'_>, fields: &mut [f64]) -> Result<(), FunctionError> {
+        let FieldRows { thetas, clients, draws } = rows;
+        for (i, field) in fields.iter_mut().enumerate() {
+            let z = (draws[i / 2] >> 11) as f64 * (1.0 / (1_u64 << 53) as f64);
+            *field = thetas[i] - clients[i / 2] as f64 - z;
+        }
+        Ok(())
+    }
+
+    fn prefers_many_rows(&self) -> bool {
+        true
+    }
+
+    fn mean_fields(
+        &self,
+        thetas: &[f64],
+        clients: &[usize],
+        fields: &mut [f64],
+    ) -> Result<bool, FunctionError> {
+        for (i, field) in fields.iter_mut().enumerate() {
+            *field = thetas[i] - clients[i / 2] as f64 - 0.5 + self.shift;
+        }
+        Ok(true)
+    }
+}
+
+/// The mean over seeds has a random error, so that a small shift is not seen, and one of a few of its standard errors,
+/// 0.0045, is.
+#[test]
+fn means_are_compared_with_drawn_seeds() {
+    let build = |shift: f64| {
+        let sizes =
+            FunctionSizes { clients: CLIENTS, dimension: 2, draws: DrawSpace::Seeds, shares: None };
+        FunctionProblem::new(Arc::new(Seeded { shift }), sizes)
+    };
+    for shift in [0.0, 0.01, -0.01] {
+        assert!(build(shift).is_ok(), "{shift}");
+    }
+    for shift in [0.06, -0.06] {
+        let found = build(shift).err().unwrap();
+        let FunctionFault::MeanOfDraws { client: 0, coordinate: 0, error, draws, .. } = found
+        else {
+            panic!("{found}");
+        };
+        assert!((error * libm::sqrt(12.0 * draws as f64) - 1.0).abs() < 0.05, "{error}");
+        assert!(found.to_string().contains("the mean of grad over 4096 draws is"), "{found}");
+    }
+}

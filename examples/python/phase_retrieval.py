@@ -2,8 +2,8 @@
 
 The loss of E. J. Candès, X. Li and M. Soltanolkotabi, "Phase Retrieval via Wirtinger Flow: Theory
 and Algorithms", IEEE Transactions on Information Theory 61(4), 2015, for real numbers, up to its
-factor: f(θ) = 1/(4n) Σ ((xᵢᵀθ)² − yᵢ)². It is not convex. Its minimisers are the signal and its negative,
-so that no single θ* is stated, and runs are compared by their losses.
+factor: f(θ) = 1/(4n) Σ ((xᵢᵀθ)² − yᵢ)². It is not convex. Its minimisers are the signal and its
+negative, so that no single θ* is stated, and runs are compared by their losses.
 """
 
 import exactfed as ef

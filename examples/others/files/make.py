@@ -38,5 +38,33 @@ def linear_regression(clients=20, records=30, dimension=1000, spread=0.1, seed=0
     )
 
 
+def softmax_regression(
+    clients=20, records=200, features=30, classes=5, alpha=1.0, beta=1.0, seed=20211108
+):
+    """Write the synthetic records of Acar et al. 2021, whose clients have models of their own.
+
+    The authors' script draws them without a seed, so that these are another draw.
+    """
+    rng = np.random.default_rng(seed)
+    scales = np.arange(1, features + 1) ** -0.6  # the standard deviations of the features
+    model_means = alpha * rng.standard_normal(clients)
+    feature_means = beta * rng.standard_normal(clients)
+    x, y = [], []
+    for client in range(clients):
+        centre = feature_means[client] + rng.standard_normal(features)
+        weights = model_means[client] + rng.standard_normal((features, classes))
+        intercepts = model_means[client] + rng.standard_normal(classes)
+        own = centre + scales * rng.standard_normal((records, features))
+        x.append(own)
+        y.append(np.argmax(own @ weights + intercepts, axis=1))
+    np.savez(
+        FOLDER / "acar-feddyn.npz",
+        x=np.concatenate(x),
+        y=np.concatenate(y),
+        client=np.repeat(np.arange(clients), records),
+    )
+
+
 if __name__ == "__main__":
     linear_regression()
+    softmax_regression()

@@ -100,7 +100,26 @@ def lower_bound(gradients=(1, 10, 100), rounds=(1, 5, 20), start=1.0):
     (FOLDER / "karimireddy.csv").write_text("\n".join(lines) + "\n")
 
 
+def federated_least_squares(clients=100, records=100, features=4, penalty=1e-3, seed=20201012):
+    """Write least squares as in the code of Al-Shedivat, Gillenwater, Xing and Rostamizadeh 2021.
+
+    Each client has records of its own linear model, with Gaussian features, coefficients uniform
+    on [0, 100] and no noise; a column of ones is appended. The draw is another one than theirs.
+    """
+    rng = np.random.default_rng(seed)
+    dimension = features + 1
+    matrices = np.zeros((clients, dimension, dimension))
+    vectors = np.zeros((clients, dimension))
+    for client in range(clients):
+        rows = np.hstack([rng.standard_normal((records, features)), np.ones((records, 1))])
+        labels = rows[:, :features] @ (100.0 * rng.random(features))
+        matrices[client] = rows.T @ rows / records + penalty * np.eye(dimension)
+        vectors[client] = rows.T @ labels / records
+    save("al-shedivat-fedavg.npz", matrices, vectors)
+
+
 if __name__ == "__main__":
     fedavg_theorem4()
     quadratic_game()
     lower_bound()
+    federated_least_squares()

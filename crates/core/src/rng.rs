@@ -54,6 +54,7 @@ pub struct Stream {
 
 /// Where a stream takes its draws from.
 #[derive(Clone)]
+#[expect(clippy::large_enum_variant, reason = "nearly all streams have the large one")]
 enum StreamSource {
     Cipher(ChaCha8Rng),
     /// Draws that were made beforehand ([`Stream::of_indices`]): those that are left.

@@ -206,7 +206,7 @@ mod tests {
         let rows: Vec<f64> = (0..12).map(|i| f64::from(i) - 5.0).collect();
         let mut feedback = ErrorFeedback::new(3, 4, compressor("top-k:1"));
         let mut sent = vec![0.0; 12];
-        let mut total = vec![0.0; 12];
+        let mut total = [0.0; 12];
         for round in 1..=50 {
             feedback.send(&mut clients, &rows, Some(&[1.0; 4]), &mut sent);
             total.iter_mut().zip(&sent).for_each(|(total, sent)| *total += sent);

@@ -425,8 +425,8 @@ mod tests {
         // The client of each type, and another one of the second type.
         let another = [0, 2, 3];
         for factors in [[Count, Count], [Count, Indicator], [Indicator, Count], [Indicator; 2]] {
-            for g in 0..3 {
-                for h in 0..3 {
+            for (g, &client) in first.iter().enumerate() {
+                for (h, &other) in another.iter().enumerate() {
                     let mut own = [0.0; 3];
                     let mut pair = [0.0; 3];
                     for outcome in 0..16_u32 {
@@ -438,8 +438,8 @@ mod tests {
                             Count => f64::from(u8::from(is_in(k))) / count,
                             Indicator => f64::from(u8::from(is_in(k))),
                         };
-                        for (sums, l) in [(&mut own, first[g]), (&mut pair, another[h])] {
-                            let x = factor(factors[0], first[g]);
+                        for (sums, l) in [(&mut own, client), (&mut pair, other)] {
+                            let x = factor(factors[0], client);
                             let y = factor(factors[1], l);
                             sums[0] += chance * x;
                             sums[1] += chance * y;
@@ -448,7 +448,7 @@ mod tests {
                     }
                     let covariance = |sums: [f64; 3]| sums[2] - sums[0] * sums[1];
                     assert!((law.own(factors, g) - covariance(own)).abs() < 1e-15);
-                    if first[g] != another[h] {
+                    if client != other {
                         let found = law.pair(factors, g, h);
                         assert!((found - covariance(pair)).abs() < 1e-15, "{factors:?} {g} {h}");
                     }

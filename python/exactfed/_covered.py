@@ -24,7 +24,7 @@ import sysconfig
 from pathlib import Path
 from types import ModuleType
 
-from ._definition import CodeError
+from ._definition import CodeError, register_again
 
 _DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 
@@ -159,5 +159,7 @@ def _run(path: str, text: str, lines: list[str], statements: list[ast.stmt]) -> 
     sys.modules[module.__name__] = module
     try:
         exec(program, module.__dict__)
+        # Functions below a definition that it uses were not there when it was made.
+        register_again()
     finally:
         del sys.modules[module.__name__]

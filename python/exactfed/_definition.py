@@ -15,7 +15,7 @@ import re
 import runpy
 import textwrap
 from collections.abc import Callable
-from types import TracebackType
+from types import CodeType, FunctionType, TracebackType
 from typing import Annotated, Any, ClassVar
 from weakref import WeakKeyDictionary
 
@@ -253,9 +253,30 @@ def _collect(function: Any, module: str, used: dict[str, str]) -> None:
             _add(part.__name__, part, module, used)
         if not inspect.isfunction(part):
             continue
-        names = inspect.getclosurevars(part)
-        for name, value in {**names.globals, **names.nonlocals}.items():
+        for name, value in _values_used(part).items():
             _add(name, value, module, used)
+
+
+def _values_used(function: FunctionType) -> dict[str, Any]:
+    """What a function names of its module and of the functions around it, by name.
+
+    It may be a function, a lambda or a comprehension inside of it that does.
+    """
+    names = set()
+    open_codes = [function.__code__]
+    while open_codes:
+        code = open_codes.pop()
+        names.update(code.co_names)
+        open_codes += [inner for inner in code.co_consts if isinstance(inner, CodeType)]
+    of_module = function.__globals__
+    values = {name: of_module[name] for name in sorted(names) if name in of_module}
+    for name, cell in zip(function.__code__.co_freevars, function.__closure__ or ()):
+        try:
+            values[name] = cell.cell_contents
+        except ValueError:
+            # The name has no value yet, as that of the function itself while it is decorated.
+            continue
+    return values
 
 
 def _add(name: str, value: Any, module: str, used: dict[str, str]) -> None:
@@ -301,6 +322,7 @@ def load_code(code: os.PathLike[str]) -> None:
     name = os.fspath(code)
     if not name.endswith(".py"):
         importlib.import_module(name)
+        register_again()
         return
     if not os.path.isfile(name):
         raise CodeError(f"there is no file {name}")
@@ -313,6 +335,8 @@ def load_code(code: os.PathLike[str]) -> None:
         # The user's part of the traceback.
         error.__traceback__ = _below(error.__traceback__, name)
         raise
+    # Functions below a definition that it uses were not there when it was made.
+    register_again()
     own = any(one.function.__module__ == module for one in all_defined())
     if not own and all(set(family._all) == kinds for family, kinds in known.items()):
         raise CodeError(

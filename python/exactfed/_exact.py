@@ -254,10 +254,12 @@ class Exact:
 
 
 def _scalar(value: Any) -> Any:
-    """A value of a selection, in which every number is a float."""
+    """A value of a selection, in which every number is a float, and a flag a text."""
     if isinstance(value, list):
         return [_scalar(item) for item in value]
-    return float(value) if isinstance(value, int) and not isinstance(value, bool) else value
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return float(value) if isinstance(value, int) else value
 
 
 def exact(

@@ -719,3 +719,44 @@ def test_the_page_of_the_shipped_algorithms_is_that_of_its_manifest(tmp_path, mo
     assert names and names == sorted(file.name for file in drawn.glob("*.svg"))
     for name in names:
         assert (drawn / name).read_bytes() == (figures / name).read_bytes(), name
+
+
+NESTED = """
+import exactfed as ef
+
+@ef.algorithm("Nested", kind="nested-helper")
+def nested(clients, theta, gamma, H):
+    def step(t):
+        return [factor() * (clients.mean(clients.local_steps(t, gamma, H)) - t) for _ in range(1)]
+
+    while True:
+        theta = theta + sum(step(theta))
+        yield theta
+
+
+def factor():
+    return FACTOR
+"""
+
+
+def test_helpers_of_inner_functions_and_below_are_part_of_the_source(tmp_path):
+    """What only a function or a comprehension inside of an algorithm uses decides its numbers too."""
+    text = QUADRATIC.replace("600", "3") + (
+        '[[algorithm.nested-helper]]\nstep-size = 0.1\nlocal-steps = 2\n'
+    )
+    (tmp_path / "m.toml").write_text('python = ["own.py"]\n' + text)
+
+    def cells(factor: str) -> str:
+        (tmp_path / "own.py").write_text(NESTED.replace("FACTOR", factor))
+        command = [sys.executable, "-m", "exactfed", "run", "m.toml"]
+        done = subprocess.run(
+            command, cwd=tmp_path, capture_output=True, text=True, timeout=120
+        )
+        assert done.returncode == 0, done.stderr
+        digests = [sys.executable, "-m", "exactfed", "digest", "results"]
+        done = subprocess.run(digests, cwd=tmp_path, capture_output=True, text=True, timeout=120)
+        return done.stdout
+
+    one = cells("1.0")
+    assert cells("1.0") == one
+    assert cells("0.5") != one, "an earlier result was taken for another algorithm"

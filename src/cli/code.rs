@@ -123,21 +123,23 @@ pub fn no_code(kind: &str) -> String {
 /// # Errors
 /// If the folder cannot be listed, or the first file that cannot be loaded.
 pub fn load_for_problems(store: &Store, files: &[PathBuf]) -> Result<Vec<String>, Failure> {
-    let mut sources = BTreeSet::new();
+    let mut of_problems = BTreeSet::new();
+    let mut further = BTreeSet::new();
     let listing = if files.is_empty() { Vec::new() } else { store.listing()? };
     for (_, experiment) in listing {
         let Ok(experiment) = experiment else { continue };
         let source = experiment.source();
-        let Some(problem) = source.problem_without_code().filter(|own| !own.source.is_empty())
-        else {
-            continue;
-        };
-        sources.insert(problem.source.clone());
-        // A file may define the algorithms of the experiment alone.
-        sources.extend(source.algorithms.iter().map(|known| known.definition.source.clone()));
+        let problem = source.problem_without_code().filter(|own| !own.source.is_empty());
+        of_problems.extend(problem.map(|own| own.source.clone()));
+        // A file may define algorithms or metrics alone, and those of another experiment.
+        further.extend(source.algorithms.iter().map(|known| known.definition.source.clone()));
+        further.extend(source.metrics.iter().map(|known| known.definition.source.clone()));
     }
-    let sources: Vec<String> = sources.into_iter().collect();
-    if sources.is_empty() { Ok(Vec::new()) } else { load_covered(files, &sources) }
+    if of_problems.is_empty() {
+        return Ok(Vec::new());
+    }
+    let sources: Vec<String> = of_problems.union(&further).cloned().collect();
+    load_covered(files, &sources)
 }
 
 /// Loads from these files what the sources contain, and returns a line for each part that was left out.
@@ -181,6 +183,9 @@ pub fn load_for_cells(
         // All code is at hand, as after an earlier call in this process.
         return Ok(Vec::new());
     }
+    // A file may define a problem alone, which was loaded before.
+    let problems = plans.iter().filter_map(|(plan, _)| plan.source.problem.as_ref());
+    sources.extend(problems.map(|own| own.source.clone()).filter(|source| !source.is_empty()));
     let sources: Vec<String> = sources.into_iter().collect();
     load_covered(files, &sources)
 }

@@ -42,7 +42,7 @@ pub use interrupt::{Interrupt, StopRequests};
 pub use manifests::{manifest_source, planned, unfiled_source};
 pub use memory::{fits_instances, parse_size};
 pub use outcome::{Code, Failure};
-pub use prepare::scenario;
+pub use prepare::{STACK, scenario};
 pub use report::{FORMATS, Printed, Reported, figure_inches, report_results};
 pub use run::{Follower, PreparedRun, RunOptions, Workload};
 pub use submit::set_program;

@@ -107,6 +107,10 @@ pub fn scenario(plan: &Plan, cell: &Cell, run: u64) -> Result<Arc<Scenario>, Fai
     Ok(prepared[0].scenarios[cell.identity.instance_of(run) as usize].clone())
 }
 
+/// The size of the stack of a thread of the pool: a problem in Python may call libraries that need much, such as
+/// OpenBLAS, whose products of matrices end the process with 2 MiB.
+pub const STACK: usize = 64 << 20;
+
 /// A pool of so many threads; by default as many as the machine has, up to [`MOST_THREADS`].
 ///
 /// # Errors
@@ -121,6 +125,7 @@ pub fn pool(threads: Option<usize>) -> Result<rayon::ThreadPool, Failure> {
     }
     rayon::ThreadPoolBuilder::new()
         .num_threads(threads)
+        .stack_size(STACK)
         .build()
         .map_err(|e| Failure::input(format!("error: {threads} threads cannot be started: {e}")))
 }

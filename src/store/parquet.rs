@@ -91,14 +91,15 @@ pub fn schema_of(columns: &[Column]) -> Schema {
     columns.iter().map(|column| (column.name().clone(), column.dtype().clone())).collect()
 }
 
-/// The names and types of all columns of a file, in their order.
+/// The names and types of all columns that a file can have, in their order.
 pub fn schema() -> Schema {
-    schema_of(&all_columns("", &[]))
+    schema_of(&all_columns("", &[], |_| true))
 }
 
 /// The names of the columns in which a pack may have no values: the columns of everything that is measured.
 pub fn optional_columns() -> Vec<String> {
-    measured_columns(&[]).iter().map(|column| column.name().to_string()).collect()
+    let columns = measured_columns(&[], |_| true);
+    columns.iter().map(|column| column.name().to_string()).collect()
 }
 
 /// A row of a file: a recorded round of a run of a cell.
@@ -135,14 +136,23 @@ where
 
 /// The rows of these cells of a plan, one cell after another, with all columns of a pack.
 pub fn rows_frame(plan: &Plan, cells: &[Done<'_>]) -> PolarsResult<DataFrame> {
-    DataFrame::new(rows(cells).count(), all_columns(&plan.experiment, cells))
+    // A pack has no columns of metrics of other programs that its cells do not record.
+    let has_column = |metric: &Metric| {
+        !metric.is_own()
+            || cells.iter().any(|done| done.cell.identity.record.metrics.contains(metric))
+    };
+    DataFrame::new(rows(cells).count(), all_columns(&plan.experiment, cells, has_column))
 }
 
-/// All columns of a pack, with a value for each row of these cells, which belong to this experiment; without cells,
-/// empty columns, which have the names and types. The columns `step_size` and `local_steps` say what the manifest
+/// The columns of a pack, with those metrics for which `has_column` holds, and a value for each row of these cells, which
+/// belong to this experiment; without cells, empty columns, which have the names and types. The columns `step_size` and `local_steps` say what the manifest
 /// gives: γ and H of the first run that an algorithm combines, or what stands for H, as the batch of mini-batch SGD.
 /// Runs (`replicate`) are numbered from 0 over all instances of a cell.
-fn all_columns(experiment: &str, cells: &[Done<'_>]) -> Vec<Column> {
+fn all_columns(
+    experiment: &str,
+    cells: &[Done<'_>],
+    has_column: impl Fn(&Metric) -> bool,
+) -> Vec<Column> {
     let mut columns = vec![
         column("experiment", rows(cells), |_| experiment),
         column("cell", rows(cells), |row| row.done.cell.id.as_str()),
@@ -164,21 +174,16 @@ fn all_columns(experiment: &str, cells: &[Done<'_>]) -> Vec<Column> {
             *part(&mut cost)
         }));
     }
-    columns.extend(measured_columns(cells));
+    columns.extend(measured_columns(cells, has_column));
     columns.push(column(OUTCOME, rows(cells), |row| row.trace.outcome.name()));
     columns
 }
 
-/// The columns of measured values: of metrics, with null where a trace has none; of `theta` (θ_t, d numbers); and of
-/// time averages, which only the last row of a run has.
-fn measured_columns(cells: &[Done<'_>]) -> Vec<Column> {
+/// The columns of measured values: of the metrics for which `has_column` holds, with null where a trace has none; of
+/// `theta` (θ_t, d numbers); and of time averages, which only the last row of a run has.
+fn measured_columns(cells: &[Done<'_>], has_column: impl Fn(&Metric) -> bool) -> Vec<Column> {
     let mut columns = vec![number_column("sq_error", cells, |trace| Some(&trace.sq_error))];
-    // A pack has no columns of metrics of other programs that its cells do not record.
-    let is_recorded = |metric: &Metric| {
-        !metric.is_own()
-            || cells.iter().any(|done| done.cell.identity.record.metrics.contains(metric))
-    };
-    for metric in Metric::known().filter(is_recorded) {
+    for metric in Metric::known().filter(has_column) {
         columns.push(number_column(metric.column(), cells, |trace| match metric {
             Metric::SqErrorLimit => Some(&trace.sq_error_limit),
             _ => trace.further.iter().find(|(m, _)| *m == metric).map(|(_, values)| values),

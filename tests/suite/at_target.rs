@@ -190,7 +190,7 @@ fn targets_are_checked() {
             "write it as `at = { until = … }`",
         ),
     ] {
-        bench.write("m.toml", &edited(MANIFEST, &[(from, to)]));
+        bench.write("m.toml", edited(MANIFEST, &[(from, to)]));
         let output = bench.run(&["check", "m.toml"]);
         assert_eq!(output.code, 2, "{to}: {}", output.err);
         assert!(output.err.contains(part), "no {part:?} in\n{}", output.err);

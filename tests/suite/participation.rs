@@ -166,6 +166,10 @@ fn schemes_that_cannot_be_are_refused() {
         assert!(said.contains(wanted), "{lines}:\n{said}");
         assert!(said.contains("mine.toml:"), "the place is named: {said}");
     }
+}
+
+#[test]
+fn a_scheme_and_a_coin_of_communication_are_refused() {
     let coin = "[[algorithm.scaffold]]\nstep-size = 0.1\ncommunication-probability = 0.2\nparticipation = { bernoulli = 0.3 }";
     let said = refused(coin);
     let wanted = "`participation` cannot be combined with `communication-probability`: all clients take every local step";

@@ -154,8 +154,11 @@ fn forge(cell: &Cell, quantity: Quantity, replicate: usize, trace: &mut Trace) {
 /// The quantities that are no costs and not averaged over rounds.
 fn measured() -> impl Iterator<Item = Quantity> {
     // Metrics that a user defines have no names here.
-    let is_measured =
-        |q: &Quantity| q.average().is_none() && !Quantity::COSTS.contains(q) && !q.is_own();
+    let is_measured = |q: &Quantity| {
+        q.average().is_none()
+            && !Quantity::COSTS.contains(q)
+            && q.metric().is_none_or(|metric| !metric.is_own())
+    };
     Quantity::ALL.iter().copied().filter(is_measured)
 }
 

@@ -62,7 +62,7 @@ fn reference_points_are_checked() {
             "must be the number of a client, from 0 to 1, not 2",
         ),
     ] {
-        bench.write("m.toml", &manifest(reference));
+        bench.write("m.toml", manifest(reference));
         let output = bench.run(&["check", "m.toml"]);
         assert_eq!(output.code, 2, "{reference}: {}", output.err);
         assert!(output.err.contains(part), "no {part:?} in\n{}", output.err);

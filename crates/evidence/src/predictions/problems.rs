@@ -191,12 +191,7 @@ pub fn instances(
             found.push((first, Vec::new(), false));
             continue;
         }
-        let mut walks = walks(cells);
-        // After one step the mean of the clients is θ* again, so that there is no drift.
-        walks.retain(|(_, steps)| {
-            let calls = steps.saturating_mul(facts.clients() as u64);
-            *steps > 1 && (facts.linear() || calls <= MOST_CALLS)
-        });
+        let mut walks = walks_with_drift(cells, facts);
         further_drifts += walks.len().saturating_sub(room);
         walks.truncate(room);
         room -= walks.len();
@@ -272,6 +267,17 @@ fn groups(plan: &Plan) -> (Vec<Vec<&Cell>>, usize) {
         cells
     });
     (shown.collect(), further)
+}
+
+/// The walks of these cells that drift from θ*, without those that would take too long on a field that is not linear.
+/// After one step the mean of the clients is θ* again, so that there is no drift.
+fn walks_with_drift(cells: &[&Cell], facts: &dyn Facts) -> Vec<(f64, u64)> {
+    let mut walks = walks(cells);
+    walks.retain(|(_, steps)| {
+        let calls = steps.saturating_mul(facts.clients() as u64);
+        *steps > 1 && (facts.linear() || calls <= MOST_CALLS)
+    });
+    walks
 }
 
 /// The pairs of a step size and a number of local steps of the algorithms of some cells, each once, as far as the drift

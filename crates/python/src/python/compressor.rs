@@ -1,14 +1,9 @@
 //! Compressors in Python, and the memories of clients whose messages are compressed.
 
-use super::numbers::{flat, float, floats};
 use exactfed::compression::{Compressor, CompressorError};
-use exactfed::federated::ErrorFeedback;
-use exactfed_runner::panics::lock;
-use numpy::{PyArray1, PyArray2, PyArrayMethods};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use std::fmt::Display;
-use std::sync::Mutex;
 
 /// A compressor: an operator that shortens a message, with the bits that the message then has.
 ///

@@ -9,12 +9,12 @@
 //! rayon's global pool only in the process that loaded the module, and elsewhere a pool of its own.
 
 use super::errors::{raise, raise_text};
-use exactfed::cli::Failure;
+use exactfed::cli::{Failure, STACK};
 use exactfed_runner::panics::{Panicked, caught};
 use pyo3::prelude::*;
 use std::process;
-use std::sync::OnceLock;
 use std::sync::mpsc::{self, RecvTimeoutError};
+use std::sync::{Once, OnceLock};
 use std::thread;
 use std::time::{Duration, Instant};
 use thiserror::Error;
@@ -46,15 +46,25 @@ pub enum WorkError {
     Ended,
 }
 
+/// Starts rayon's global pool once.
+static GLOBAL_POOL: Once = Once::new();
+
+/// A pool whose threads have stacks on which code in Python can be called.
+fn builder() -> rayon::ThreadPoolBuilder {
+    rayon::ThreadPoolBuilder::new().stack_size(STACK)
+}
+
 /// Does work that uses rayon, in a pool whose threads exist in this process: the global one, or after a fork a new one.
 ///
 /// # Errors
 /// If the threads of a new pool cannot be started.
 pub fn in_pool<T: Send>(work: impl FnOnce() -> T + Send) -> Result<T, WorkError> {
     if LOADED_BY.get() == Some(&process::id()) {
+        // If something has started the global pool before, its threads have the stacks that they have.
+        GLOBAL_POOL.call_once(|| drop(builder().build_global()));
         return Ok(work());
     }
-    let pool = rayon::ThreadPoolBuilder::new().build();
+    let pool = builder().build();
     Ok(pool?.install(work))
 }
 
@@ -97,9 +107,9 @@ fn while_polling<T: Send + 'static>(
     work: impl FnOnce() -> T + Send + 'static,
 ) -> PyResult<T> {
     let (sender, receiver) = mpsc::channel();
-    thread::spawn(move || {
+    thread::Builder::new().stack_size(STACK).spawn(move || {
         sender.send(caught(|| in_pool(work)).unwrap_or_else(|panic| Err(panic.into())))
-    });
+    })?;
     let ended = py.detach(|| -> PyResult<Result<T, WorkError>> {
         // A receiver belongs to one thread at a time: it is moved to here.
         let receiver = receiver;

@@ -74,8 +74,8 @@ struct CellMaker<'a> {
     root: &'a Node,
     manifest: &'a Manifest,
     hashes: &'a mut Hashes,
-    /// All strings of the manifest, among which are the paths of its files; `None` until they are asked for.
-    manifest_texts: Option<Vec<String>>,
+    /// All strings of the problem's table, among which are the paths of its files; `None` until they are asked for.
+    problem_texts: Option<Vec<String>>,
     /// The names of files that vary, by the hashes of their contents.
     file_names: HashMap<String, String>,
     record: Arc<Record>,
@@ -125,7 +125,7 @@ pub fn cells(
         root,
         manifest,
         hashes,
-        manifest_texts: None,
+        problem_texts: None,
         file_names: HashMap::new(),
         record: Arc::new(manifest.record.canonical()),
         keys: Vec::new(),
@@ -180,7 +180,7 @@ fn texts_of(root: &Node) -> Vec<String> {
 }
 
 /// What tables and figures call the file at a path: the end of the path, with as few folders as tell it from all other
-/// paths among `texts`, the strings of the manifest.
+/// paths among `texts`, the strings of the problem's table.
 fn shortest_name<'p>(path: &'p str, texts: &[String]) -> &'p str {
     let begins = path.rmatch_indices('/').map(|(slash, _)| slash + 1);
     for begin in begins.chain([0]) {
@@ -401,7 +401,10 @@ impl CellMaker<'_> {
                 continue;
             };
             varies = true;
-            let texts = self.manifest_texts.get_or_insert_with(|| texts_of(self.root));
+            // Strings of other tables, such as the name by which a claim selects a file, change no name.
+            let texts = self
+                .problem_texts
+                .get_or_insert_with(|| self.root.child("problem").map_or(Vec::new(), texts_of));
             let name = shortest_name(&file.path, texts);
             file.path = self.file_names.entry(hash).or_insert_with(|| name.to_owned()).clone();
         }

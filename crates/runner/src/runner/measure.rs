@@ -144,7 +144,7 @@ impl<'a> Meter<'a> {
         for (metric, column) in columns {
             if let Some(own) = self.cell.identity.record.own_metric(*metric) {
                 let clients = if own.known.reads_clients { run.clients() } else { None };
-                column.push(own.value(run.estimate(), clients.as_ref().map(|all| &*all.ends))?);
+                column.push(own.value(run.estimate(), clients.as_ref().map(|all| all.ends))?);
                 continue;
             }
             let (_, value) = metric.measured();

@@ -36,7 +36,7 @@ impl CallBuffers {
     /// Adds a row with a new draw of a walker, which has this place among those that step together.
     fn push_row(&mut self, problem: &FunctionProblem, place: usize, walker: &mut Walker<'_>) {
         let Local { client, theta, draws, .. } = &mut walker.local;
-        self.draws.push(problem.draw(*client, draws.rng));
+        self.draws.push(problem.next_draw(*client, draws.rng));
         self.clients.push(*client);
         self.thetas.extend_from_slice(theta);
         self.walkers.push(place);

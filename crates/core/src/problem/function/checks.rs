@@ -234,7 +234,7 @@ impl DrawnRows {
         let mut rng = Stream::shared_instance(4);
         let d = problem.sizes.dimension;
         let clients: Vec<usize> = (0..ROWS).map(|row| row % problem.sizes.clients).collect();
-        let draws = clients.iter().map(|&client| problem.draw(client, &mut rng)).collect();
+        let draws = clients.iter().map(|&client| problem.next_draw(client, &mut rng)).collect();
         let thetas = gaussian_point(ROWS * d, &mut rng);
         let mut drawn = Self { thetas, clients, draws, fields: Vec::new() };
         drawn.fields = drawn.evaluate(problem, 0, ROWS)?;

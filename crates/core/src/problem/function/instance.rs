@@ -42,7 +42,7 @@ impl FunctionProblem {
     }
 
     /// The next draw of a client from its stream.
-    pub(super) fn draw(&self, client: usize, stream: &mut Stream) -> u64 {
+    pub(super) fn next_draw(&self, client: usize, stream: &mut Stream) -> u64 {
         match &self.sizes.draws {
             DrawSpace::Records(counts) => stream.index(counts[client]) as u64,
             DrawSpace::Seeds => stream.bits(),
@@ -161,6 +161,12 @@ impl Facts for FunctionProblem {
     }
     fn linear(&self) -> bool {
         self.is_affine()
+    }
+    fn record_count(&self, client: usize) -> Option<usize> {
+        match &self.sizes.draws {
+            DrawSpace::Records(counts) => Some(counts[client]),
+            DrawSpace::Seeds => None,
+        }
     }
     fn calls_of_epoch(&self, client: usize) -> Option<f64> {
         match &self.sizes.draws {

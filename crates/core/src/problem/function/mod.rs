@@ -81,9 +81,17 @@ impl Problem for FunctionProblem {
     type State = ();
 
     fn oracle(&self, client: usize, draws: &mut Draws<()>, theta: &[f64], field: &mut [f64]) {
-        let drawn = [self.draw(client, draws.rng)];
+        let drawn = [self.next_draw(client, draws.rng)];
         let rows = FieldRows { thetas: theta, clients: &[client], draws: &drawn };
         self.functions.fields(rows, field).unwrap_or_else(|error| fail(error));
+    }
+
+    /// Draws the record or the seed that the oracle would draw, and adds it to `records` if it is a record.
+    fn draw(&self, client: usize, draws: &mut Draws<()>, records: &mut Vec<usize>) {
+        let drawn = self.next_draw(client, draws.rng);
+        if self.record_count(client).is_some() {
+            records.push(drawn as usize);
+        }
     }
 
     fn advance(&self, cohort: Cohort<'_, ()>) {

@@ -6,6 +6,19 @@ import exactfed as ef
 import numpy as np
 
 
+def newton(parts, fixed, alpha, l2):
+    """The minimiser of the mean of the losses at α θ + a fixed point of each part."""
+    theta = np.zeros(parts[0].shape[1])
+    for _ in range(12):
+        slope, curvature = np.zeros_like(theta), np.zeros((len(theta), len(theta)))
+        for part, point in zip(parts, fixed, strict=True):
+            s = 1 / (1 + np.exp(part @ (alpha * theta + point)))
+            slope += -(s @ part) / len(part) + l2 * (alpha * theta + point)
+            curvature += (part.T * (s * (1 - s))) @ part / len(part) + l2 * np.eye(len(theta))
+        theta = theta - np.linalg.solve(alpha * curvature, slope)
+    return theta
+
+
 @ef.problem("FLIX", kind="flix")
 class Flix:
     """The mean over clients of f_k(α θ + (1 − α) x_k), with x_k the minimiser of f_k alone.
@@ -62,19 +75,6 @@ class Flix:
             losses = np.logaddexp(0, -np.einsum("id,d->i", self.parts[client], point))
             rows.append(np.mean(losses) + self.l2 / 2 * np.sum(point**2))
         return np.array(rows)
-
-
-def newton(parts, fixed, alpha, l2):
-    """The minimiser of the mean of the losses at α θ + a fixed point of each part."""
-    theta = np.zeros(parts[0].shape[1])
-    for _ in range(12):
-        slope, curvature = np.zeros_like(theta), np.zeros((len(theta), len(theta)))
-        for part, point in zip(parts, fixed, strict=True):
-            s = 1 / (1 + np.exp(part @ (alpha * theta + point)))
-            slope += -(s @ part) / len(part) + l2 * (alpha * theta + point)
-            curvature += (part.T * (s * (1 - s))) @ part / len(part) + l2 * np.eye(len(theta))
-        theta = theta - np.linalg.solve(alpha * curvature, slope)
-    return theta
 
 
 @ef.algorithm("Scafflix", kind="scafflix")

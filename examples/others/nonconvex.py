@@ -6,6 +6,12 @@ import exactfed as ef
 import numpy as np
 
 
+def slope(margin):
+    """The derivative of (1 − σ(m))² at the margin m."""
+    s = 1 / (1 + np.exp(-margin))
+    return -2 * (1 - s) ** 2 * s
+
+
 @ef.problem("Classification, not convex", kind="nonconvex-classification")
 class Classification:
     """The mean of (1 − σ(y xᵀθ))² over a client's records, plus ``l2``/2 ‖θ‖².
@@ -48,12 +54,6 @@ class Classification:
         margins = np.array([self.margins(at, c) for c, at in zip(k, theta, strict=True)])
         losses = np.mean((1 / (1 + np.exp(margins))) ** 2, axis=1)
         return losses + self.l2 / 2 * np.sum(theta**2, axis=1)
-
-
-def slope(margin):
-    """The derivative of (1 − σ(m))² at the margin m."""
-    s = 1 / (1 + np.exp(-margin))
-    return -2 * (1 - s) ** 2 * s
 
 
 @ef.algorithm("DIANA as coded", kind="diana-as-coded")

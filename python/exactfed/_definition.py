@@ -270,7 +270,7 @@ def _values_used(function: FunctionType) -> dict[str, Any]:
         open_codes += [inner for inner in code.co_consts if isinstance(inner, CodeType)]
     of_module = function.__globals__
     values = {name: of_module[name] for name in sorted(names) if name in of_module}
-    for name, cell in zip(function.__code__.co_freevars, function.__closure__ or ()):
+    for name, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=True):
         try:
             values[name] = cell.cell_contents
         except ValueError:

@@ -740,18 +740,16 @@ def factor():
 
 
 def test_helpers_of_inner_functions_and_below_are_part_of_the_source(tmp_path):
-    """What only a function or a comprehension inside of an algorithm uses decides its numbers too."""
+    """What only an inner function or a comprehension uses decides the numbers too."""
     text = QUADRATIC.replace("600", "3") + (
-        '[[algorithm.nested-helper]]\nstep-size = 0.1\nlocal-steps = 2\n'
+        "[[algorithm.nested-helper]]\nstep-size = 0.1\nlocal-steps = 2\n"
     )
     (tmp_path / "m.toml").write_text('python = ["own.py"]\n' + text)
 
     def cells(factor: str) -> str:
         (tmp_path / "own.py").write_text(NESTED.replace("FACTOR", factor))
         command = [sys.executable, "-m", "exactfed", "run", "m.toml"]
-        done = subprocess.run(
-            command, cwd=tmp_path, capture_output=True, text=True, timeout=120
-        )
+        done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=120)
         assert done.returncode == 0, done.stderr
         digests = [sys.executable, "-m", "exactfed", "digest", "results"]
         done = subprocess.run(digests, cwd=tmp_path, capture_output=True, text=True, timeout=120)

@@ -449,3 +449,46 @@ def test_the_examples_support_their_claims(name, tmp_path, monkeypatch):
         [sys.executable, "-m", "exactfed", *report], capture_output=True, text=True, timeout=300
     )
     assert done.returncode == 0 and "not run" not in done.stderr, done.stderr
+
+
+def test_large_systems_are_solved_while_a_problem_is_built(tmp_path):
+    """OpenBLAS needs more stack than threads have by default: the process ended with a signal."""
+    (tmp_path / "large.py").write_text(
+        "import exactfed as ef\n"
+        "import numpy as np\n\n"
+        "@ef.problem('Large', kind='large')\n"
+        "class Large:\n"
+        "    def __init__(self, rng):\n"
+        "        self.clients, self.dim, self.records = 1, 300, 1\n"
+        "        a = rng.standard_normal((300, 300))\n"
+        "        self.a = a @ a.T / 300 + np.eye(300)\n"
+        "        self.b = np.linalg.solve(self.a, np.ones(300))\n\n"
+        "    def grad(self, theta, k, draw):\n"
+        "        return np.einsum('ij,mj->mi', self.a, theta) - self.b\n"
+    )
+    text = manifest("large]", "[[algorithm.fedavg]]\nstep-size = 0.1\nlocal-steps = 2\n")
+    text = 'python = ["large.py"]\ninstance = "per-replicate"\n' + text.replace(
+        '"train-loss", ', ""
+    )
+    (tmp_path / "large.toml").write_text(text)
+    check = [sys.executable, "-m", "exactfed", "check", "large.toml"]
+    done = subprocess.run(check, cwd=tmp_path, capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, (done.returncode, done.stderr)
+
+
+def test_records_and_draws_are_known_to_algorithms():
+    @ef.problem("Known", kind="known-records")
+    class Known:
+        clients, dim, records = 2, 1, [3, 5]
+
+        def grad(self, theta, k, draw):
+            return theta - (10.0 * k + draw)[:, None]
+
+    of = manifest("known-records]", "[[algorithm.fedavg]]\nstep-size = 0.1\nlocal-steps = 2\n")
+    clients, theta = ef.plan(of.replace('"train-loss", ', "")).clients(0, 0)
+    assert clients.records.tolist() == [3, 5]
+    draw = clients.draw(4)
+    assert draw.indices.shape == (2, 4) and (draw.indices[0] < 3).all()
+    found = clients.fields(theta, draw)
+    wanted = theta - (10.0 * np.arange(2) + draw.indices.mean(axis=1))[:, None]
+    np.testing.assert_allclose(found, wanted, rtol=1e-12)

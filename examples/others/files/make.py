@@ -65,6 +65,27 @@ def softmax_regression(
     )
 
 
+def mixed_records(clients=100, features=100, few=34, seed=20230209):
+    """Write records as DataGeneration.m of Zhou and Li 2023 draws them, who set no seed.
+
+    A third of ``clients``, rounded up, is the number of *records* with Student's distribution with
+    5 degrees of freedom, and of those that are uniform on [-5, 5]; the others are normal.
+    """
+    rng = np.random.default_rng(seed)
+    counts = rng.integers(50, 151, clients)
+    records = rng.standard_normal((counts.sum(), features + 1))
+    records[:few] = rng.standard_t(5, (few, features + 1))
+    records[few : 2 * few] = rng.uniform(-5, 5, (few, features + 1))
+    records = rng.permutation(records)
+    np.savez(
+        FOLDER / "zhou-fedadmm.npz",
+        x=records[:, :-1],
+        y=records[:, -1],
+        client=np.repeat(np.arange(clients), counts),
+    )
+
+
 if __name__ == "__main__":
     linear_regression()
     softmax_regression()
+    mixed_records()

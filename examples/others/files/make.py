@@ -38,19 +38,14 @@ def linear_regression(clients=20, records=30, dimension=1000, spread=0.1, seed=0
     )
 
 
-def softmax_regression(
-    clients=20, records=200, features=30, classes=5, alpha=1.0, beta=1.0, seed=20211108
-):
-    """Write the synthetic records of Acar et al. 2021, whose clients have models of their own.
-
-    The authors' script draws them without a seed, so that these are another draw.
-    """
-    rng = np.random.default_rng(seed)
+def softmax_regression(name, sizes, features, classes, rng, alpha=1.0, beta=1.0):
+    """Write synthetic records of clients that have models of their own and `sizes` records."""
+    clients = len(sizes)
     scales = np.arange(1, features + 1) ** -0.6  # the standard deviations of the features
     model_means = alpha * rng.standard_normal(clients)
     feature_means = beta * rng.standard_normal(clients)
     x, y = [], []
-    for client in range(clients):
+    for client, records in enumerate(sizes):
         centre = feature_means[client] + rng.standard_normal(features)
         weights = model_means[client] + rng.standard_normal((features, classes))
         intercepts = model_means[client] + rng.standard_normal(classes)
@@ -58,10 +53,10 @@ def softmax_regression(
         x.append(own)
         y.append(np.argmax(own @ weights + intercepts, axis=1))
     np.savez(
-        FOLDER / "acar-feddyn.npz",
+        FOLDER / name,
         x=np.concatenate(x),
         y=np.concatenate(y),
-        client=np.repeat(np.arange(clients), records),
+        client=np.repeat(np.arange(clients), sizes),
     )
 
 
@@ -85,7 +80,26 @@ def mixed_records(clients=100, features=100, few=34, seed=20230209):
     )
 
 
+def equal_clients(seed=20211108):
+    """Write the synthetic records of Acar et al. 2021: 200 of each of 20 clients.
+
+    The authors' script draws them without a seed, so that these are another draw.
+    """
+    softmax_regression("acar-feddyn.npz", [200] * 20, 30, 5, np.random.default_rng(seed))
+
+
+def unequal_clients(seed=20181214):
+    """Write the training records of Synthetic(1, 1) of T. Li et al. 2020, without a test set.
+
+    The authors' script draws them without a seed, so that these are another draw.
+    """
+    rng = np.random.default_rng(seed)
+    sizes = (rng.lognormal(4, 2, 30).astype(int) + 50) * 9 // 10
+    softmax_regression("li-fedprox.npz", sizes, 60, 10, rng)
+
+
 if __name__ == "__main__":
     linear_regression()
-    softmax_regression()
     mixed_records()
+    equal_clients()
+    unequal_clients()

@@ -272,7 +272,7 @@ def problem(
     --------
     >>> import numpy as np
     >>> import exactfed as ef
-    >>> @ef.problem("Location", kind="location")
+    >>> @ef.problem("Location", kind="location", source="a session without a file")
     ... class Location:
     ...     def __init__(self, rng, clients: int = 4, dim: int = 2):
     ...         self.clients, self.dim, self.records = clients, dim, 10

@@ -119,7 +119,7 @@ fn what_runs_pay_until_a_target_is_ranked_claimed_and_drawn() {
     assert_eq!(claim("never")["verdict"].as_str(), Some("not tested"));
     for part in [
         "at the first recorded round at which ‖θ − θ\\*‖² is at most 0.05",
-        "not at the target in all runs: Hopeless (8 of 8 runs, median ∞ [∞, ∞])",
+        "not at the target in all runs: Hopeless (8 of 8 runs, median ∞ \\[∞, ∞\\])",
         "1 of 5 cells are omitted: 8 of 8 runs do not reach the target.",
         "a run does not reach the target, so that its cost is not known",
     ] {

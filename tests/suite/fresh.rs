@@ -122,7 +122,8 @@ fn committed_reports_are_small() {
         assert!(bytes <= 1_000_000, "{} has {bytes} bytes", file.display());
         all += bytes;
     }
-    assert!(all <= 12_000_000, "reports/ has {all} bytes");
+    // Half a million of them are of the published experiments of other groups.
+    assert!(all <= 12_500_000, "reports/ has {all} bytes");
 }
 
 /// A repository with the script and these reports, all of it committed.

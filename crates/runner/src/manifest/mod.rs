@@ -316,7 +316,7 @@ pub struct Budget {
     /// The most gradients of one client: T is the largest number of rounds that costs at most this.
     /// In each round the slowest client counts, and a batch of B counts B. Under random
     /// communication a round counts by its mean. Rounds of an algorithm in Python count by what it says of
-    /// them (`calls_per_step`, by default one gradient per local step), and may cost more: `at` in
+    /// them (`calls_per_step`, or else one gradient per local step), and may cost more: `at` in
     /// `[compare]` and `[tune]` compares at gradients that were counted.
     #[schemars(range(min = 1), example = 10_000)]
     pub gradients: Option<u64>,

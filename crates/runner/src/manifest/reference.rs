@@ -401,10 +401,7 @@ impl<'a> ReferencePage<'a> {
                 Some(_) => self.type_with_link(one),
                 None => self.type_in_words(one),
             });
-            // Forms that are told apart by what they contain alone have the same words.
-            let mut kinds: Vec<String> = kinds.collect();
-            kinds.dedup();
-            return kinds.join(" or ");
+            return kinds.collect::<Vec<_>>().join(" or ");
         }
         match value["type"].as_str() {
             Some("integer") => "whole number".into(),

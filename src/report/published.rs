@@ -5,12 +5,15 @@ use super::colored_text::ColoredText;
 use super::index_entry::IndexEntry;
 use exactfed_runner::manifest::Published;
 use serde::Serialize;
+use std::collections::BTreeSet;
 
 /// The published experiments of other groups.
 #[derive(Serialize)]
 pub struct PublishedExperiments {
     experiments: Vec<PublishedExperiment>,
-    /// The authors of the publications, each once, in the order of their first experiments.
+    /// The number of publications.
+    publications: usize,
+    /// The authors of the publications in short, each once, in the order of their first experiments.
     authors: Vec<String>,
     elsewhere: Option<PublishedElsewhere>,
 }
@@ -43,10 +46,13 @@ impl PublishedExperiments {
     pub fn new(entries: &[IndexEntry], elsewhere: Option<&PublishedElsewhere>) -> Option<Self> {
         let mut experiments = Vec::new();
         let mut authors: Vec<String> = Vec::new();
+        let mut publications = BTreeSet::new();
         for entry in entries {
             let Some(published) = &entry.published else { continue };
-            if !authors.contains(&published.authors) {
-                authors.push(published.authors.clone());
+            publications.insert((&published.authors, &published.paper));
+            let short = short_citation(&published.authors);
+            if !authors.contains(&short) {
+                authors.push(short);
             }
             experiments.push(PublishedExperiment {
                 name: entry.card.name.clone(),
@@ -57,8 +63,38 @@ impl PublishedExperiments {
         }
         let mut elsewhere = elsewhere.cloned();
         if let Some(all) = &mut elsewhere {
+            all.authors = all.authors.iter().map(|author| short_citation(author)).collect();
+            all.authors.dedup();
             all.authors.retain(|author| !authors.contains(author));
         }
-        (!experiments.is_empty()).then_some(Self { experiments, authors, elsewhere })
+        let publications = publications.len();
+        (!experiments.is_empty()).then_some(Self { experiments, publications, authors, elsewhere })
+    }
+}
+
+/// "First et al. 2020" of "First, Second and Third 2020": how a list of publications names one by three authors or more.
+/// Other citations stay as they are.
+fn short_citation(authors: &str) -> String {
+    let short = authors.split_once(", ").zip(authors.rsplit_once(' '));
+    short.map_or_else(
+        || authors.to_owned(),
+        |((first, _), (_, year))| format!("{first} et al. {year}"),
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn citations_of_many_authors_are_short() {
+        for (authors, short) in [
+            ("Li, Huang, Yang, Wang and Zhang 2020", "Li et al. 2020"),
+            ("T. Li, Sahu and Smith 2020", "T. Li et al. 2020"),
+            ("Crawshaw and Liu 2024", "Crawshaw and Liu 2024"),
+            ("Doe 1999", "Doe 1999"),
+        ] {
+            assert_eq!(short_citation(authors), short);
+        }
     }
 }

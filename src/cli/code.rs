@@ -183,9 +183,12 @@ pub fn load_for_cells(
         // All code is at hand, as after an earlier call in this process.
         return Ok(Vec::new());
     }
-    // A file may define a problem alone, which was loaded before.
-    let problems = plans.iter().filter_map(|(plan, _)| plan.source.problem.as_ref());
-    sources.extend(problems.map(|own| own.source.clone()).filter(|source| !source.is_empty()));
+    // A file may have nothing but code that is at hand already.
+    for (plan, _) in plans {
+        let algorithms = plan.source.algorithms.iter().map(|known| &known.definition);
+        let at_hand = algorithms.chain(&plan.source.problem).map(|own| own.source.clone());
+        sources.extend(at_hand.filter(|source| !source.is_empty()));
+    }
     let sources: Vec<String> = sources.into_iter().collect();
     load_covered(files, &sources)
 }

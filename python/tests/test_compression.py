@@ -170,7 +170,7 @@ def test_shapes_are_checked():
             call()
     with pytest.raises(TypeError, match="compressor must be a Compressor or a text"):
         clients.compress(np.ones(5), 3)
-    for indices in ([], [6], [-1]):
+    for indices in ([6], [-1], [0, 0]):
         with pytest.raises(ValueError, match="client"):
             clients.participate(indices)
 

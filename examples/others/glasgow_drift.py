@@ -6,7 +6,7 @@ import numpy as np
 
 @ef.problem("Two curvatures", kind="two-curvatures")
 class TwoCurvatures:
-    """f(θ) = ``left`` θ²/2 below 0 and ``right`` θ²/2 above, for all clients; noise is ±``noise``."""
+    """f(θ) = ``left`` θ²/2 below 0 and ``right`` θ²/2 above, for all clients; noise ±``noise``."""
 
     def __init__(self, clients: int, left: float = 0.5, right: float = 1.0, noise: float = 0.1):
         self.clients, self.dim, self.records, self.optimum = clients, 1, 2, np.zeros(1)

@@ -48,7 +48,7 @@ LINEAR = {
 NONLINEAR = {
     "compressed-scaffnew": ({}, "draws of the algorithm's own", "clients.rng.geometric"),
     "ef21": ({}, "top-k:1 depends on the sizes of coordinates, which is not linear", "track("),
-    "fedbuff": ({}, "chosen clients is not traced", "participate(sending)"),
+    "fedbuff": ({}, "a part of the clients is not traced", "local_steps(starts, gamma, H)"),
     "fedexp": ({"epsilon": 0.1}, "a power is not linear", "changes**2"),
     "marina": ({}, "depends on a draw", "clients.rng.random() < probability"),
     "topk": ({}, "top-k:1 depends on the sizes of coordinates, which is not linear", "send("),

@@ -98,8 +98,19 @@ def unequal_clients(seed=20181214):
     softmax_regression("li-fedprox.npz", sizes, 60, 10, rng)
 
 
+def hundred_clients(seed=20200430):
+    """Write the training records of Synthetic(0, 0) of X. Li et al. 2020, for 100 clients.
+
+    The authors' script draws them without a seed, so that these are another draw.
+    """
+    rng = np.random.default_rng(seed)
+    sizes = (rng.lognormal(4, 2, 100).astype(int) + 50) * 9 // 10
+    softmax_regression("li-schemes.npz", sizes, 60, 10, rng, 0.0, 0.0)
+
+
 if __name__ == "__main__":
     linear_regression()
     mixed_records()
     equal_clients()
     unequal_clients()
+    hundred_clients()

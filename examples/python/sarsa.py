@@ -80,15 +80,15 @@ def pick(probabilities, uniform):
     return np.minimum(chosen, probabilities.shape[1] - 1)
 
 
-INCREMENT, FIRST, SECOND = (
-    np.uint64(factor) for factor in (0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9, 0x94D049BB133111EB)
-)
+INCREMENT = 0x9E3779B97F4A7C15
+FIRST_FACTOR = 0xBF58476D1CE4E5B9
+SECOND_FACTOR = 0x94D049BB133111EB
 
 
 def uniforms(seeds, count):
     """``count`` numbers in [0, 1) from each seed of 64 bits: SplitMix64 (Steele et al. 2014)."""
-    z = seeds[:, None] + np.arange(1, count + 1, dtype=np.uint64) * INCREMENT
-    z = (z ^ (z >> np.uint64(30))) * FIRST
-    z = (z ^ (z >> np.uint64(27))) * SECOND
+    z = seeds[:, None] + np.arange(1, count + 1, dtype=np.uint64) * np.uint64(INCREMENT)
+    z = (z ^ (z >> np.uint64(30))) * np.uint64(FIRST_FACTOR)
+    z = (z ^ (z >> np.uint64(27))) * np.uint64(SECOND_FACTOR)
     z = z ^ (z >> np.uint64(31))
     return (z >> np.uint64(11)) * 2.0**-53

@@ -80,7 +80,7 @@ impl<'p> LivePages<'p> {
         Ok(Self { results, plans, writer, quiet, live, announced, sequel })
     }
 
-    /// The same pages, of which those about all experiments name the published experiments in another folder.
+    /// Lets the pages about all experiments name the published experiments in another folder.
     pub fn naming(mut self, elsewhere: Option<PublishedElsewhere>) -> Self {
         self.writer.elsewhere = elsewhere;
         self

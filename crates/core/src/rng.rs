@@ -99,11 +99,6 @@ impl Stream {
         Self { source, used: AHEAD, ahead: [0; AHEAD] }
     }
 
-    /// A stream from which nothing can be drawn.
-    pub fn without_draws() -> Self {
-        Self::of_indices(std::iter::empty(), 1)
-    }
-
     /// The next draw of the stream, 64 uniform bits, from which all other draws are made.
     #[inline]
     pub fn bits(&mut self) -> u64 {
@@ -352,7 +347,7 @@ mod tests {
     #[test]
     #[should_panic(expected = "more draws than were given")]
     fn nothing_is_drawn_after_the_given_indices() {
-        Stream::without_draws().bits();
+        Stream::of_indices(std::iter::empty(), 1).bits();
     }
 
     #[test]

@@ -21,7 +21,7 @@ pub struct FedLin {
     pub batch_per_client: Vec<u64>,
     /// L, the number of clients drawn in each round, or a fraction of all N
     /// above 0 and below 1, which stands for the number nearest to it, at least 1; all by default.
-    /// Those who take part alone measure their variates, whose mean is over them.
+    /// Only participating clients measure their variates, and the mean of the variates is over these clients.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(extend("exclusiveMinimum" = 0.0), example = 5)]
     pub cohort: Option<Participation>,

@@ -222,33 +222,43 @@ impl<'a, S> Cohort<'a, S> {
         self.all.members.iter().map(calls).sum()
     }
 
-    /// Streams for [`Self::with_draws`]: `draw` makes that of a member from the index of its client, from what its oracle
-    /// calls would draw from, and from the number of these calls. Entries of other clients get a stream without draws.
-    pub fn draw_beforehand(
+    /// Gives each member another stream, and returns the streams that they had, in the order of the members, for
+    /// [`Self::restore_streams`]. `draw` makes the other one from the index of the client, from what its oracle calls would
+    /// draw from, and from the number of these calls.
+    pub fn replace_streams(
         &mut self,
         mut draw: impl FnMut(usize, Draws<'_, S>, u64) -> Stream,
     ) -> Vec<Stream> {
-        let mut streams = vec![Stream::without_draws(); self.all.streams.len()];
+        let mut replaced = Vec::with_capacity(self.len());
         for &client in self.all.members {
             let entry = client - self.all.first;
             let calls = self.steps_of(client) * self.plan_of(client).batch;
-            let draws = Draws { rng: &mut self.all.streams[entry], state: &mut self.states[entry] };
-            streams[entry] = draw(client, draws, calls);
+            let rng = &mut self.all.streams[entry];
+            let other = draw(client, Draws { rng, state: &mut self.states[entry] }, calls);
+            replaced.push(std::mem::replace(rng, other));
         }
-        streams
+        replaced
     }
 
-    /// The same steps, whose oracle calls draw from these streams and states, of which each entry has one.
+    /// Gives the members back the streams that [`Self::replace_streams`] has returned.
+    pub fn restore_streams(&mut self, replaced: Vec<Stream>) {
+        for (&client, stream) in self.all.members.iter().zip(replaced) {
+            self.all.streams[client - self.all.first] = stream;
+        }
+    }
+
+    /// The number of entries, which includes clients that are no members.
+    pub fn entries(&self) -> usize {
+        self.states.len()
+    }
+
+    /// These steps with other states of the clients' noise, of which each entry has one.
     ///
     /// # Panics
-    /// If there are fewer or more than entries.
-    pub fn with_draws<'b, T>(
-        &'b mut self,
-        streams: &'b mut [Stream],
-        states: &'b mut [T],
-    ) -> Cohort<'b, T> {
-        assert!(streams.len() == self.all.streams.len() && states.len() == streams.len());
-        let all = Entries { theta: self.all.theta, streams, ..self.all };
+    /// If there are fewer or more states than entries.
+    pub fn with_states<'b, T>(&'b mut self, states: &'b mut [T]) -> Cohort<'b, T> {
+        assert_eq!(states.len(), self.entries());
+        let all = self.all.with_members(self.all.members);
         Cohort {
             all,
             states,

@@ -39,8 +39,8 @@ impl Visitor for ConstantOf {
 }
 
 impl Spec {
-    /// The same problem with a number as λ, if it is written as a multiple of the smoothness of its losses without the
-    /// penalty on the instance of this seed; `None` if λ is a number already, or the problem has none.
+    /// This problem with a number as λ, if λ is written as a multiple of the smoothness of the losses without the penalty
+    /// on the instance of this seed; `None` if λ is a number already, or the problem has none.
     ///
     /// # Errors
     /// A [`Fault`] of `l2` if the smoothness is not known, or the one that the instance has.

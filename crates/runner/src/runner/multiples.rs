@@ -50,7 +50,8 @@ pub fn words_on_multiples<'a>(
     sentences
 }
 
-/// Those of these constants that are known of the first instance of a cell, with what they are; `None` if none is.
+/// The constants among `constants` that are known of the first instance of a cell, with their values, in words; `None`
+/// if none is known.
 fn words_on_constants(cell: &Prepared<'_>, constants: &[Constant]) -> Option<String> {
     let scenario = cell.scenarios.first()?;
     let mut each = Vec::new();

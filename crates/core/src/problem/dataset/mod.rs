@@ -55,7 +55,7 @@ pub struct ClientRecords {
 }
 
 impl ClientRecords {
-    /// How much each set of records counts in the mean over clients; `None` if all count the same.
+    /// The weight of each set of records in the mean over clients; `None` if all weights are equal.
     pub(super) fn set_shares(&self) -> Option<&[f64]> {
         self.shares.as_deref().filter(|shares| shares.len() == self.held.len())
     }

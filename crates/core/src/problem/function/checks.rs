@@ -44,7 +44,7 @@ pub enum FunctionFault {
         "without records the mean of grad cannot be computed: give mean_grad(theta, k), or state how many records each client has"
     )]
     NoMean,
-    /// The same row has two fields.
+    /// A row has another field when it is evaluated again.
     #[error(
         "grad is no function of its arguments: for client {client} and draw {draw} it gave {first:e} and then {second:e} in coordinate {coordinate} at the same theta. Everything random must come from the draw"
     )]
@@ -332,7 +332,7 @@ fn compare_with_draws(
     let count = (DRAWN_NUMBERS / d).clamp(FEWEST_DRAWS, MOST_DRAWS);
     let mut rng = Stream::shared_instance(6);
     let seeds: Vec<u64> = (0..count).map(|_| rng.bits()).collect();
-    // Of the differences from what is stated, so that no digits are lost where these are small.
+    // Sums of the differences from the stated mean: no digits are lost where the differences are small.
     let mut sums = vec![0.0; d];
     let mut sums_of_squares = vec![0.0; d];
     for draws in seeds.chunks(rows_of_call(d)) {

@@ -205,7 +205,7 @@ fn an_affine_field_has_exact_facts() {
     assert!((weighted.optimum()[0] - expected).abs() < 1e-12);
 }
 
-/// Of a curved field θ* is known if it is stated, and no more.
+/// For a curved field nothing but a stated θ* is known.
 #[test]
 fn a_curved_field_has_the_optimum_that_is_stated() {
     let unknown = Sample::new(1, true).build().unwrap().with_stated_optimum().unwrap();

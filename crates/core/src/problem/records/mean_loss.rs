@@ -37,7 +37,7 @@ impl<'a, L: RecordLoss<S>, S: RecordSets> MeanLoss<'a, L, S> {
         }
     }
 
-    /// The same function, whose Hessians are made regular by a multiple of `flat`, the projection on the directions along
+    /// This function, whose Hessians are made regular by a multiple of `flat`, the projection on the directions along
     /// which it is flat.
     pub(super) fn with_flat_directions(self, flat: Option<&'a Matrix>) -> Self {
         Self { flat, ..self }

@@ -124,11 +124,11 @@ impl<L: RecordLoss<S>, S: RecordSets> Reshuffled<L, S> {
         drawn <= MOST_DRAWN && cohort.members().iter().all(is_whole)
     }
 
-    /// Draws the records of all steps of a cohort, in epochs. From the streams that are returned, steps with replacement
-    /// draw these records.
+    /// Draws the records of all steps of a cohort, in epochs, and gives the members streams from which steps with
+    /// replacement draw these records. Returns their own streams.
     fn draw_beforehand(&self, cohort: &mut Cohort<'_, Epoch>) -> Vec<Stream> {
         let batch = self.0.loss.batch();
-        cohort.draw_beforehand(|client, draws, calls| {
+        cohort.replace_streams(|client, draws, calls| {
             let records = self.0.records_of(client);
             let mut drawn = Vec::with_capacity(calls as usize * batch);
             for _ in 0..calls {
@@ -146,9 +146,10 @@ impl<L: RecordLoss<S>, S: RecordSets> Problem for Reshuffled<L, S> {
         if !self.can_draw_beforehand(&cohort) {
             return advance_by_oracle(self, cohort);
         }
-        let mut streams = self.draw_beforehand(&mut cohort);
-        let mut states = vec![(); streams.len()];
-        self.0.advance(cohort.with_draws(&mut streams, &mut states));
+        let own_streams = self.draw_beforehand(&mut cohort);
+        let mut states = vec![(); cohort.entries()];
+        self.0.advance(cohort.with_states(&mut states));
+        cohort.restore_streams(own_streams);
     }
 
     fn joint_gain(&self) -> JointGain {
@@ -159,13 +160,14 @@ impl<L: RecordLoss<S>, S: RecordSets> Problem for Reshuffled<L, S> {
         if !runs.iter().all(|run| self.can_draw_beforehand(run)) {
             return advance_together_by_client(self, runs);
         }
-        let mut streams: Vec<Vec<Stream>> =
+        let own_streams: Vec<Vec<Stream>> =
             runs.iter_mut().map(|run| self.draw_beforehand(run)).collect();
-        let mut states: Vec<Vec<()>> = streams.iter().map(|all| vec![(); all.len()]).collect();
-        let draws = streams.iter_mut().zip(&mut states);
-        let redrawn = runs.iter_mut().zip(draws);
-        let redrawn = redrawn.map(|(run, (streams, states))| run.with_draws(streams, states));
-        self.0.advance_together(redrawn.collect());
+        let mut states: Vec<Vec<()>> = runs.iter().map(|run| vec![(); run.entries()]).collect();
+        let redrawn = runs.iter_mut().zip(&mut states);
+        self.0.advance_together(redrawn.map(|(run, states)| run.with_states(states)).collect());
+        for (run, streams) in runs.iter_mut().zip(own_streams) {
+            run.restore_streams(streams);
+        }
     }
 
     fn oracle(&self, client: usize, draws: &mut Draws<Epoch>, theta: &[f64], field: &mut [f64]) {

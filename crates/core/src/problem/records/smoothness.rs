@@ -27,7 +27,7 @@ impl<L: RecordLoss<S>, S: RecordSets> RecordProblem<L, S> {
             let factors = self.second_derivative_bounds(*set, *weight);
             let of_set = match self.records.dense_rows(*set) {
                 Some(rows) => Matrix::weighted_gram(rows, &factors),
-                // Of sparse records the sum over a set is divided by their number.
+                // The sum over a set of sparse records is divided by the number of its records.
                 None => {
                     let n = self.records.records(*set) as f64;
                     self.records.gram(*set, |record, _, _| n * factors[record])

@@ -96,7 +96,7 @@ fn dependent_features_leave_a_line_of_minimisers() {
 fn separated_classes_have_no_optimum_and_are_named() {
     let message = regression(3, &signed(&[12, 20], 3, 0.0)).err().unwrap();
     assert!(message.contains("θ* does not exist without a penalty: the classes"), "{message}");
-    // Of the second client's records alone the classes are separated.
+    // The classes of the second client's records alone are separated.
     let mut clients = signed(&[40], 3, 1.0);
     clients.extend(signed(&[20], 3, 0.0));
     let problem = regression(3, &clients).unwrap();

@@ -77,6 +77,26 @@ class Problem(Defined):
 
 
 @dataclass(frozen=True)
+class _RecordMemory:
+    """Where the records lie that a compiled function reads, in bytes."""
+
+    first: int
+    client_bytes: int
+    record_bytes: int
+    #: How many bytes a record has.
+    length: int
+
+
+@dataclass(frozen=True)
+class DescribedMargins:
+    """A loss of the margins of records, as the library takes it."""
+
+    records: _native.NativeMargins
+    slope: Callable[..., Any]
+    loss: Callable[..., Any]
+
+
+@dataclass(frozen=True)
 class _Described:
     """An instance of a problem as the library takes it."""
 
@@ -85,10 +105,13 @@ class _Described:
     #: How many records each client has; without it draws are seeds.
     records: list[int] | None
     shares: list[float] | None
-    #: The field: a function of Python, or the address of a compiled one and of its data.
+    #: The field: a function of Python, records with a function of their margins, or the address of a
+    #: compiled function and of its data, with the place of its records.
     grad: Callable[..., Any] | None
+    margins: DescribedMargins | None
     address: int
     data: int
+    record_memory: _RecordMemory | None
     mean_grad: Callable[..., Any] | None
     value: Callable[..., Any] | None
     #: θ*, or what computes it.
@@ -102,16 +125,20 @@ def _described(made: Any) -> _Described:
     clients, dim = _whole(made, "clients"), _whole(made, "dim")
     grad = getattr(made, "grad", None)
     address = _address(grad)
-    if not address and not callable(grad):
+    margins = made.describe_margins() if hasattr(made, "describe_margins") else None
+    if not address and not margins and not callable(grad):
         raise ProblemError("grad is missing: a method grad(theta, k, draw), or a compiled function")
+    records = _records(made, clients)
     return _Described(
         clients=clients,
         dim=dim,
-        records=_records(made, clients),
+        records=records,
         shares=_shares(made),
-        grad=None if address else grad,
+        grad=None if address or margins else grad,
+        margins=margins,
         address=address,
         data=_data(made),
+        record_memory=_record_memory(getattr(made, "data", None), clients, records),
         mean_grad=_function(made, "mean_grad"),
         value=_function(made, "value"),
         optimum=getattr(made, "optimum", None),
@@ -201,6 +228,17 @@ def _data(made: Any) -> int:
     return address
 
 
+def _record_memory(data: Any, clients: int, records: list[int] | None) -> _RecordMemory | None:
+    """Where ``data[k, draw]`` lies, if the first two axes of an array are clients and records."""
+    if not isinstance(data, np.ndarray) or data.ndim < 2 or not records:
+        return None
+    if data.shape[:2] != (clients, max(records)):
+        return None
+    client_bytes, record_bytes, *_ = data.strides
+    length = data.itemsize if data.ndim == 2 else data[0, 0].nbytes
+    return _RecordMemory(int(data.ctypes.data), client_bytes, record_bytes, length)
+
+
 def _quietly(function: Callable[..., Any], *arguments: Any) -> Any:
     """Call a function at a drawn point, where it may overflow, without a warning of NumPy."""
     with np.errstate(all="ignore"):
@@ -239,7 +277,8 @@ def problem(
       ``void grad(const double *theta, int64_t k, int64_t draw, double *out, void *data)``, as a
       ``cfunc`` of numba, a function of ctypes or a pointer of cffi, which is called for one row at
       a time, by several threads, without Python's interpreter. It gets ``data``, an array or a
-      pointer.
+      pointer. Where ``data[k, draw]`` are the records, in an array whose first two axes are clients
+      and records, the next one is read from memory while the function is called;
 
     and may have
 

@@ -33,7 +33,7 @@ pub use server::{
     FinishedSteps, ImpliedVariates, StoredVariates, learn_all_on, learn_on, mean_of,
     update_corrections, weighted_mean_of,
 };
-pub use simd::InstructionSet;
+pub use simd::{InstructionSet, prefetch_all};
 pub use sparse::{
     LogisticLoss, SparseRecords, SparseRow, SparseRows, SparseRowsError, SupportRound,
     VariatesToLearn,

@@ -19,6 +19,7 @@ mod errors;
 mod exact;
 mod figures;
 mod left_out;
+mod margins;
 mod metric;
 mod numbers;
 mod participants;
@@ -66,6 +67,7 @@ pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(problem::register_problem, module)?)?;
     module.add_function(wrap_pyfunction!(metric::register_metric, module)?)?;
     exactfed::registered::set_loader(code::load_code);
+    module.add_class::<margins::NativeMargins>()?;
     module.add_class::<clients::PythonClients>()?;
     module.add_class::<clients::PythonVariates>()?;
     module.add_class::<draw::PythonDraw>()?;

@@ -62,6 +62,29 @@ pub fn flat<'a>(array: &'a PyReadonlyArrayDyn<'_, f64>) -> Cow<'a, [f64]> {
     }
 }
 
+/// Copies what a user's function returned, which must have this shape, to `out`. `name` is the name of the function in
+/// errors.
+///
+/// # Errors
+/// If it is no array of numbers, or has another shape.
+pub fn copy_returned(
+    returned: &Bound<'_, PyAny>,
+    name: &str,
+    shape: &[usize],
+    out: &mut [f64],
+) -> PyResult<()> {
+    let array = floats(returned, &format!("what {name} returned"))?;
+    if array.shape() != shape {
+        let found = tuple(array.shape());
+        let expected = tuple(shape);
+        return Err(PyValueError::new_err(format!(
+            "{name} returned an array of shape {found}; expected {expected}"
+        )));
+    }
+    out.copy_from_slice(&flat(&array));
+    Ok(())
+}
+
 /// Reads an argument that is one real number.
 pub fn float(value: &Bound<'_, PyAny>, what: &str) -> PyResult<f64> {
     check_real(value, what)?;

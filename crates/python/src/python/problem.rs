@@ -1,206 +1,26 @@
-//! Problems in Python: a class whose instances have the gradient of many rows at once, or a compiled function.
+//! Problems in Python: a class whose instances have the gradient of many rows at once, a loss of margins, or a compiled
+//! function.
+
+mod functions;
 
 use super::code::{hash_source, keyword_values, traceback};
-use super::numbers::{flat, floats, tuple};
 use exactfed::definition::{Definition, KeyValues};
 use exactfed::problem::arrays::Files;
-use exactfed::problem::function::{
-    DrawSpace, FieldRows, FunctionError, FunctionProblem, FunctionSizes, ProblemFunctions,
-};
+use exactfed::problem::function::{DrawSpace, FunctionProblem};
 use exactfed::problem::{Facts, Fault, InstanceSize, MemoryPart, OptimumSearch};
 use exactfed::registered::register;
 use exactfed::registry::ProblemKind;
 use exactfed_runner::panics::lock;
-use numpy::{PyArray1, PyArrayMethods, PyUntypedArrayMethods};
+use functions::{Described, functions_of};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use std::collections::{HashMap, VecDeque};
-use std::ffi::c_void;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
 /// How many instances a kind keeps, so that what a check has built is not built again for the runs.
 const MOST_KEPT: usize = 4;
 /// The seed of the instance by which a kind is known before instances are built.
 const PROBED_SEED: u64 = 0;
-
-/// An instance of a problem as `exactfed._problem` describes it.
-#[derive(FromPyObject)]
-struct Described {
-    clients: usize,
-    dim: usize,
-    records: Option<Vec<usize>>,
-    shares: Option<Vec<f64>>,
-    grad: Option<Py<PyAny>>,
-    address: usize,
-    data: usize,
-    mean_grad: Option<Py<PyAny>>,
-    value: Option<Py<PyAny>>,
-    optimum: Option<Py<PyAny>>,
-    instance: Py<PyAny>,
-}
-
-/// A compiled function that writes F_c(θ; z) to its fourth argument: `void field(const double *theta, int64_t client,
-/// int64_t draw, double *field, void *data)`. A draw that is a seed has its 64 bits in a signed number. Threads call it
-/// at the same time, and without Python's interpreter.
-type CompiledField = unsafe extern "C" fn(*const f64, i64, i64, *mut f64, *mut c_void);
-
-/// What writes the field of a row.
-enum Field {
-    /// A callable of Python, which gets many rows at once.
-    Python(Py<PyAny>),
-    /// A compiled function, with the address that it gets as its last argument.
-    Compiled(CompiledField, usize),
-}
-
-/// The functions of an instance.
-struct PythonFunctions {
-    field: Field,
-    mean_grad: Option<Py<PyAny>>,
-    value: Option<Py<PyAny>>,
-    optimum: Option<Py<PyAny>>,
-    /// d.
-    dimension: usize,
-    /// Whether draws are seeds, which have all 64 bits.
-    draws_seeds: bool,
-    /// Calls a function without warnings of NumPy.
-    quietly: Py<PyAny>,
-    /// Whether the instance is still checked: at drawn points functions may overflow without meaning.
-    is_checked: AtomicBool,
-    /// What owns the memory at the addresses.
-    _instance: Py<PyAny>,
-}
-
-impl PythonFunctions {
-    /// Calls a function of the instance and copies what it returned, which must have this shape, to `out`. The text of
-    /// an error is the traceback, or says what was returned instead.
-    fn call<'py>(
-        &self,
-        py: Python<'py>,
-        name: &str,
-        function: &Py<PyAny>,
-        arguments: &[Bound<'py, PyAny>],
-        shape: &[usize],
-        out: &mut [f64],
-    ) -> Result<(), FunctionError> {
-        let function = function.bind(py);
-        let arguments = arguments.iter().cloned();
-        let returned = if self.is_checked.load(Ordering::Relaxed) {
-            let all: Vec<_> = std::iter::once(function.clone()).chain(arguments).collect();
-            pyo3::types::PyTuple::new(py, all).and_then(|all| self.quietly.bind(py).call1(all))
-        } else {
-            pyo3::types::PyTuple::new(py, arguments.collect::<Vec<_>>())
-                .and_then(|all| function.call1(all))
-        };
-        let returned = returned.map_err(|error| FunctionError(traceback(py, &error)))?;
-        let array = floats(&returned, &format!("what {name} returned"))
-            .map_err(|error| FunctionError(error.value(py).to_string()))?;
-        if array.shape() != shape {
-            let found = tuple(array.shape());
-            let expected = tuple(shape);
-            return Err(FunctionError(format!(
-                "{name} returned an array of shape {found}; expected {expected}"
-            )));
-        }
-        out.copy_from_slice(&flat(&array));
-        Ok(())
-    }
-
-    /// θ of some rows as an array of shape (M, d).
-    fn thetas<'py>(&self, py: Python<'py>, thetas: &[f64]) -> PyResult<Bound<'py, PyAny>> {
-        let rows = thetas.len() / self.dimension;
-        Ok(PyArray1::from_slice(py, thetas).reshape([rows, self.dimension])?.into_any())
-    }
-}
-
-/// The indices of clients as an array of shape (M,).
-fn client_array<'py>(py: Python<'py>, clients: &[usize]) -> Bound<'py, PyAny> {
-    PyArray1::from_iter(py, clients.iter().map(|&client| client as i64)).into_any()
-}
-
-/// The error for an array that cannot be made.
-fn no_array(error: &PyErr) -> FunctionError {
-    FunctionError(error.to_string())
-}
-
-impl ProblemFunctions for PythonFunctions {
-    fn fields(&self, rows: FieldRows<'_>, fields: &mut [f64]) -> Result<(), FunctionError> {
-        let FieldRows { thetas, clients, draws } = rows;
-        let d = self.dimension;
-        match &self.field {
-            Field::Compiled(function, data) => {
-                let points = thetas.chunks_exact(d).zip(fields.chunks_exact_mut(d));
-                for ((theta, field), (client, draw)) in points.zip(clients.iter().zip(draws)) {
-                    // SAFETY: the user states that the function reads d numbers at its first argument and writes d
-                    // numbers to its fourth, as the documents say. Its memory is owned by the instance.
-                    unsafe {
-                        function(
-                            theta.as_ptr(),
-                            *client as i64,
-                            *draw as i64,
-                            field.as_mut_ptr(),
-                            *data as *mut c_void,
-                        );
-                    }
-                }
-                Ok(())
-            }
-            Field::Python(grad) => Python::attach(|py| {
-                let points = self.thetas(py, thetas).map_err(|error| no_array(&error))?;
-                let drawn = if self.draws_seeds {
-                    PyArray1::from_slice(py, draws).into_any()
-                } else {
-                    PyArray1::from_iter(py, draws.iter().map(|&draw| draw as i64)).into_any()
-                };
-                let arguments = [points, client_array(py, clients), drawn];
-                self.call(py, "grad", grad, &arguments, &[clients.len(), d], fields)
-            }),
-        }
-    }
-
-    fn prefers_many_rows(&self) -> bool {
-        matches!(self.field, Field::Python(_))
-    }
-
-    fn mean_fields(
-        &self,
-        thetas: &[f64],
-        clients: &[usize],
-        fields: &mut [f64],
-    ) -> Result<bool, FunctionError> {
-        let Some(mean_grad) = &self.mean_grad else { return Ok(false) };
-        Python::attach(|py| {
-            let points = self.thetas(py, thetas).map_err(|error| no_array(&error))?;
-            let arguments = [points, client_array(py, clients)];
-            let shape = [clients.len(), self.dimension];
-            self.call(py, "mean_grad", mean_grad, &arguments, &shape, fields)
-        })?;
-        Ok(true)
-    }
-
-    fn losses(&self, thetas: &[f64], clients: &[usize]) -> Option<Result<Vec<f64>, FunctionError>> {
-        let value = self.value.as_ref()?;
-        let mut losses = vec![0.0; clients.len()];
-        let found = Python::attach(|py| {
-            let points = self.thetas(py, thetas).map_err(|error| no_array(&error))?;
-            let arguments = [points, client_array(py, clients)];
-            self.call(py, "value", value, &arguments, &[clients.len()], &mut losses)
-        });
-        Some(found.map(|()| losses))
-    }
-
-    fn optimum(&self) -> Option<Result<Vec<f64>, FunctionError>> {
-        let stated = self.optimum.as_ref()?;
-        Some(Python::attach(|py| {
-            let stated = stated.bind(py);
-            let value = if stated.is_callable() { stated.call0() } else { Ok(stated.clone()) };
-            let value = value.map_err(|error| FunctionError(traceback(py, &error)))?;
-            let array = floats(&value, "optimum")
-                .map_err(|error| FunctionError(error.value(py).to_string()))?;
-            Ok(flat(&array).into_owned())
-        }))
-    }
-}
 
 /// What is known of a kind for some values of its keys, from an instance with them.
 #[derive(Clone)]
@@ -274,13 +94,13 @@ impl PythonProblem {
         let has_records = matches!(sizes.draws, DrawSpace::Records(_));
         let problem =
             FunctionProblem::new(functions.clone(), sizes).map_err(|fault| fault.to_string())?;
-        functions.is_checked.store(false, Ordering::Relaxed);
+        functions.end_checks();
         let known = KnownKind {
             clients: problem.clients(),
             dimension: problem.dim(),
             is_affine: problem.is_affine(),
-            has_optimum: problem.is_affine() || functions.optimum.is_some(),
-            has_loss: functions.value.is_some(),
+            has_optimum: problem.is_affine() || functions.has_optimum(),
+            has_loss: functions.has_loss(),
             has_records,
         };
         Ok(BuiltProblem { problem, known })
@@ -312,35 +132,6 @@ fn text_of(values: &KeyValues) -> String {
 fn text_of_error(py: Python<'_>, error: &PyErr) -> String {
     let is_plain = error.get_type(py).name().is_ok_and(|name| name == "ProblemError");
     if is_plain { error.value(py).to_string() } else { traceback(py, error) }
-}
-
-/// The functions and sizes of an instance.
-fn functions_of(
-    py: Python<'_>,
-    described: Described,
-) -> PyResult<(PythonFunctions, FunctionSizes)> {
-    let Described { clients, dim, records, shares, grad, address, data, .. } = described;
-    let field = match grad {
-        Some(grad) => Field::Python(grad),
-        None => {
-            // SAFETY: the user states that this is the address of such a function.
-            let function = unsafe { std::mem::transmute::<usize, CompiledField>(address) };
-            Field::Compiled(function, data)
-        }
-    };
-    let functions = PythonFunctions {
-        field,
-        mean_grad: described.mean_grad,
-        value: described.value,
-        optimum: described.optimum,
-        dimension: dim,
-        draws_seeds: records.is_none(),
-        quietly: py.import("exactfed._problem")?.getattr("_quietly")?.unbind(),
-        is_checked: AtomicBool::new(true),
-        _instance: described.instance,
-    };
-    let draws = records.map_or(DrawSpace::Seeds, DrawSpace::Records);
-    Ok((functions, FunctionSizes { clients, dimension: dim, draws, shares }))
 }
 
 /// The fault that an instance is another than the one by which its kind is known; `None` if it is not.

@@ -17,7 +17,8 @@ pub(in crate::kernel) use instruction_set::InstructionSetName;
 #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
 pub(in crate::kernel) use lanes::ScalarLane as BaseLanes;
 pub(in crate::kernel) use lanes::{FoldEach, ScalarLane, Simd, Strips, fold_registers};
-pub(in crate::kernel) use prefetch::{prefetch, prefetch_all};
+pub(in crate::kernel) use prefetch::prefetch;
+pub use prefetch::prefetch_all;
 /// The lanes that every processor of this architecture has.
 #[cfg(target_arch = "x86_64")]
 pub(in crate::kernel) use x86::Sse2 as BaseLanes;

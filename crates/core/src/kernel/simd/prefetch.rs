@@ -15,6 +15,6 @@ pub(in crate::kernel) fn prefetch<T>(from: *const T) {
 
 /// Prefetches the cache lines of `bytes` bytes from `from` on, whose addresses need not be valid.
 #[inline(always)]
-pub(in crate::kernel) fn prefetch_all<T>(from: *const T, bytes: usize) {
+pub fn prefetch_all<T>(from: *const T, bytes: usize) {
     (0..bytes).step_by(64).for_each(|offset| prefetch(from.cast::<u8>().wrapping_add(offset)));
 }

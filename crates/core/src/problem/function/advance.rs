@@ -1,8 +1,12 @@
-//! Local steps of all clients of one or more runs, by one call of the function for each step.
+//! Local steps by calls of the function: of all clients of one or more runs by one call for each step, or of a client
+//! by one call for each draw.
 
 use super::functions::{FieldRows, fail, rows_of_call};
 use super::instance::FunctionProblem;
+use super::margins::{MarginRecords, margins_of};
 use crate::kernel::{Cohort, Local, Proximal, axpy, descend};
+use crate::problem::mean_of_calls;
+use crate::rng::Stream;
 
 /// A client of a run under way through its local steps.
 struct Walker<'a> {
@@ -82,7 +86,12 @@ pub fn advance_by_rows(problem: &FunctionProblem, runs: Vec<Cohort<'_, ()>>) {
             return;
         }
         for together in walkers.chunks_mut(rows_of_call(d)) {
-            step_together(problem, together, &mut buffers);
+            match problem.functions.margin_records() {
+                Some(records) if together.iter().all(|walker| walker.extended.is_none()) => {
+                    step_on_margins(problem, records, together);
+                }
+                _ => step_together(problem, together, &mut buffers),
+            }
         }
         taken += 1;
     }
@@ -107,6 +116,24 @@ fn step_together(problem: &FunctionProblem, walkers: &mut [Walker<'_>], buffers:
             proximal.add_to(local.theta, field);
         }
         descend(local.theta, field, local.correction, local.step);
+    }
+}
+
+/// Takes one plain local step of each walker on a loss of margins, with the bits of [`step_together`]: θ and the field
+/// are not copied.
+fn step_on_margins(problem: &FunctionProblem, records: &MarginRecords, walkers: &mut [Walker<'_>]) {
+    let mut drawn = Vec::with_capacity(walkers.len());
+    for walker in walkers.iter_mut() {
+        let Local { client, draws, .. } = &mut walker.local;
+        drawn.push(records.record(*client, problem.next_draw(*client, draws.rng)));
+    }
+    let margins = margins_of(&drawn, walkers.iter().map(|walker| &*walker.local.theta));
+    let mut slopes = vec![0.0; margins.len()];
+    let evaluated = problem.functions.slopes(&margins, &mut slopes);
+    evaluated.unwrap_or_else(|error| fail(error));
+    for (walker, (record, slope)) in walkers.iter_mut().zip(drawn.into_iter().zip(slopes)) {
+        let Local { theta, correction, step, .. } = &mut walker.local;
+        records.descend(theta, record, slope, correction, *step);
     }
 }
 
@@ -138,5 +165,63 @@ fn average_batches(
         if batch > 1 {
             field.iter_mut().for_each(|x| *x /= batch as f64);
         }
+    }
+}
+
+/// Takes the local steps of a cohort by a call for each draw, with the bits of the loop over the oracle. What a draw
+/// reads is read ahead while the field of the draw before it is evaluated.
+pub fn advance_by_draws(problem: &FunctionProblem, cohort: Cohort<'_, ()>) {
+    let d = problem.sizes.dimension;
+    let mut field = vec![0.0; d];
+    let mut one = vec![0.0; d];
+    let extended = cohort.extended;
+    cohort.each(|local| {
+        let Local { client, theta, correction, draws, step, steps, .. } = local;
+        let batch = if extended.is_some() { local.batch } else { 1 };
+        let mut ahead = DrawsAhead::new(problem, client, steps * batch);
+        for _ in 0..steps {
+            mean_of_calls(batch, &mut field, &mut one, |out| {
+                let drawn = [ahead.next(draws.rng)];
+                let rows = FieldRows { thetas: theta, clients: &[client], draws: &drawn };
+                problem.functions.fields(rows, out).unwrap_or_else(|error| fail(error));
+            });
+            if let Some(proximal) = extended {
+                proximal.add_to(theta, &mut field);
+            }
+            descend(theta, &field, correction, step);
+        }
+    });
+}
+
+/// The draws of a client in a round, of which one is made ahead of its use.
+struct DrawsAhead<'a> {
+    problem: &'a FunctionProblem,
+    client: usize,
+    /// The draw that is used next; `None` before the first.
+    next: Option<u64>,
+    /// How many draws are left to be made.
+    left: u64,
+}
+
+impl<'a> DrawsAhead<'a> {
+    fn new(problem: &'a FunctionProblem, client: usize, count: u64) -> Self {
+        Self { problem, client, next: None, left: count }
+    }
+
+    /// Makes a draw and has read ahead what its field reads.
+    fn make(&mut self, stream: &mut Stream) -> u64 {
+        self.left -= 1;
+        let draw = self.problem.next_draw(self.client, stream);
+        self.problem.functions.read_ahead(self.client, draw);
+        draw
+    }
+
+    /// The next of the draws, of which there must be one left, after the one that follows it has been made.
+    fn next(&mut self, stream: &mut Stream) -> u64 {
+        let draw = self.next.take().unwrap_or_else(|| self.make(stream));
+        if self.left > 0 {
+            self.next = Some(self.make(stream));
+        }
+        draw
     }
 }

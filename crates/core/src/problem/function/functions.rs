@@ -1,5 +1,6 @@
 //! What a user's functions are given and return, and what a call of them costs.
 
+use super::margins::MarginRecords;
 use std::panic::resume_unwind;
 use thiserror::Error;
 
@@ -29,6 +30,21 @@ pub trait ProblemFunctions: Send + Sync {
     /// Whether a single call for many rows takes much less time than a call for each row: then the local steps of all
     /// clients, and of several runs, are taken by one call for each step.
     fn prefers_many_rows(&self) -> bool;
+    /// The records, if the loss of a record depends on its margin alone: local steps then ask for [`Self::slopes`] in
+    /// place of [`Self::fields`].
+    fn margin_records(&self) -> Option<&MarginRecords> {
+        None
+    }
+    /// Writes the slope φ′ of the loss at each margin to `slopes`. It is asked for if there are [`Self::margin_records`].
+    ///
+    /// # Errors
+    /// As for [`Self::fields`].
+    fn slopes(&self, _margins: &[f64], _slopes: &mut [f64]) -> Result<(), FunctionError> {
+        Err(FunctionError("the loss does not depend on margins".to_owned()))
+    }
+    /// Has the processor read from memory what the field of a client and a draw reads, since it is evaluated next.
+    /// Functions that do not know where that lies, or evaluate many rows at once, need not do anything.
+    fn read_ahead(&self, _client: usize, _draw: u64) {}
     /// Writes the mean field F̄_c(θ) of each row to `fields`, M × d numbers. Returns false if there is no function for
     /// it; it is then the mean over all draws, which must be records.
     ///

@@ -13,17 +13,19 @@ mod affine;
 mod checks;
 mod functions;
 mod instance;
+mod margins;
 #[cfg(test)]
 mod tests;
 
 use super::facts::Facts;
-use super::oracle::{JointGain, Problem, advance_by_oracle, advance_together_by_client};
+use super::oracle::{JointGain, Problem, advance_together_by_client};
 use crate::kernel::{Cohort, Draws};
 pub use affine::MOST_COEFFICIENTS;
 pub use checks::FunctionFault;
 use functions::fail;
 pub use functions::{DrawSpace, FieldRows, FunctionError, FunctionSizes, ProblemFunctions};
 pub use instance::FunctionProblem;
+pub use margins::MarginRecords;
 use std::sync::Arc;
 
 impl FunctionProblem {
@@ -98,7 +100,7 @@ impl Problem for FunctionProblem {
         if self.functions.prefers_many_rows() {
             advance::advance_by_rows(self, vec![cohort]);
         } else {
-            advance_by_oracle(self, cohort);
+            advance::advance_by_draws(self, cohort);
         }
     }
 

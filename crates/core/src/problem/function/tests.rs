@@ -149,27 +149,84 @@ fn shared_calls_have_the_bits_of_the_oracle() {
     for dimension in [2, 6] {
         let shared = Sample::new(dimension, true).build().unwrap();
         let looped = Sample { many_rows: false, ..Sample::new(dimension, true) }.build().unwrap();
-        let start = vec![0.5; dimension];
-        let from = |replicate| Conditions { seed: 5, replicate, start: &start, rounds: 6, copy: 0 };
-        // Nobody takes part in some rounds.
-        let coins = ParticipationScheme::Bernoulli(ClientProbabilities::Fraction(0.3));
-        let with_coins = Terms { participation: coins, ..Terms::fedavg(0.1, 5) };
-        for terms in sample::terms(0.1, 5).into_iter().chain([with_coins]) {
-            let of_oracle: Vec<_> = (0..4).map(|r| walked(&looped, &terms, &from(r))).collect();
-            let alone = walked(&shared, &terms, &from(0));
-            assert_eq!(alone.estimate(), of_oracle[0].estimate(), "{terms:?}");
-            // Steps of a round that differ in their sizes are not taken together.
-            if terms.schedule != Schedule::Every || terms.decay_by_step().is_some() {
-                continue;
-            }
-            let all: Vec<_> = (0..4).map(from).collect();
-            let mut together = Together::new(&shared, &terms, &all);
-            (0..6).for_each(|_| together.round());
-            for (place, run) in of_oracle.iter().enumerate() {
-                assert_eq!(together.run(place).estimate(), run.estimate(), "{terms:?}");
-                assert_eq!(together.run(place).cost(), run.cost());
-            }
+        assert_equal_runs(&shared, &looped);
+    }
+}
+
+/// Asserts that runs of two problems have the same bits, for all forms of steps, alone and with other runs.
+fn assert_equal_runs(shared: &FunctionProblem, looped: &FunctionProblem) {
+    let start = vec![0.5; shared.dim()];
+    let from = |replicate| Conditions { seed: 5, replicate, start: &start, rounds: 6, copy: 0 };
+    // Nobody takes part in some rounds.
+    let coins = ParticipationScheme::Bernoulli(ClientProbabilities::Fraction(0.3));
+    let with_coins = Terms { participation: coins, ..Terms::fedavg(0.1, 5) };
+    for terms in sample::terms(0.1, 5).into_iter().chain([with_coins]) {
+        let of_oracle: Vec<_> = (0..4).map(|r| walked(looped, &terms, &from(r))).collect();
+        let alone = walked(shared, &terms, &from(0));
+        assert_eq!(alone.estimate(), of_oracle[0].estimate(), "{terms:?}");
+        // Steps of a round that differ in their sizes are not taken together.
+        if terms.schedule != Schedule::Every || terms.decay_by_step().is_some() {
+            continue;
         }
+        let all: Vec<_> = (0..4).map(from).collect();
+        let mut together = Together::new(shared, &terms, &all);
+        (0..6).for_each(|_| together.round());
+        for (place, run) in of_oracle.iter().enumerate() {
+            assert_eq!(together.run(place).estimate(), run.estimate(), "{terms:?}");
+            assert_eq!(together.run(place).cost(), run.cost());
+        }
+    }
+}
+
+/// Records with the loss of margins log cosh m, whose steps are taken in place or by calls of the field.
+struct MarginSample {
+    records: MarginRecords,
+    in_place: bool,
+}
+
+impl ProblemFunctions for MarginSample {
+    fn fields(&self, rows: FieldRows<'_>, fields: &mut [f64]) -> Result<(), FunctionError> {
+        self.records.write_fields(rows, |margins, slopes| self.slopes(margins, slopes), fields)
+    }
+
+    fn prefers_many_rows(&self) -> bool {
+        self.in_place
+    }
+
+    fn margin_records(&self) -> Option<&MarginRecords> {
+        self.in_place.then_some(&self.records)
+    }
+
+    fn slopes(&self, margins: &[f64], slopes: &mut [f64]) -> Result<(), FunctionError> {
+        slopes.iter_mut().zip(margins).for_each(|(slope, &m)| *slope = libm::tanh(m));
+        Ok(())
+    }
+
+    fn mean_fields(
+        &self,
+        thetas: &[f64],
+        clients: &[usize],
+        fields: &mut [f64],
+    ) -> Result<bool, FunctionError> {
+        let slopes = |margins: &[f64], slopes: &mut [f64]| self.slopes(margins, slopes);
+        self.records.write_mean_fields(thetas, clients, slopes, fields)?;
+        Ok(true)
+    }
+}
+
+/// Steps on margins have the bits of the loop over the oracle, in short and in long dimensions.
+#[test]
+fn steps_on_margins_have_the_bits_of_the_oracle() {
+    for dimension in [3, 40] {
+        let build = |in_place| {
+            let counts = vec![4, 7, 5];
+            let numbers = (0..16 * dimension).map(|i| libm::sin(i as f64 + 1.0)).collect();
+            let records = MarginRecords::new(numbers, &counts, dimension, 0.3);
+            let draws = DrawSpace::Records(counts);
+            let sizes = FunctionSizes { clients: CLIENTS, dimension, draws, shares: None };
+            FunctionProblem::new(Arc::new(MarginSample { records, in_place }), sizes).unwrap()
+        };
+        assert_equal_runs(&build(true), &build(false));
     }
 }
 

@@ -21,6 +21,7 @@ from ._errors import (
     ManifestError,
 )
 from ._exact import Bound, Exact, exact
+from ._margin_loss import MarginLoss
 from ._metric import Metric, MetricError, metric
 from ._native import (
     Clients,
@@ -59,6 +60,7 @@ __all__ = [
     "ExactfedError",
     "ExactfedWarning",
     "ManifestError",
+    "MarginLoss",
     "Metric",
     "MetricError",
     "Plan",

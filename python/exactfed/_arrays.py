@@ -89,7 +89,7 @@ def to_npz(value: Any, name: str = "arrays") -> bytes:
         )
     _check_names(value, name)
     if "x" in value:
-        return _archive(_records(value, name))
+        return _archive(record_arrays(value, name))
     if len(value) > 1 and all(_has_one_axis(array) for array in value.values()):
         return _archive(_table(value.items(), name))
     arrays = {key: _array(array, f'{name}["{key}"]') for key, array in value.items()}
@@ -162,7 +162,11 @@ def _table(columns: Iterable[tuple[str, Any]], name: str) -> list[tuple[str, np.
     return list(out.items())
 
 
-def _records(value: Mapping[str, Any], name: str) -> list[tuple[str, np.ndarray]]:
+def record_arrays(value: Mapping[str, Any], name: str) -> list[tuple[str, np.ndarray]]:
+    """The arrays of records with ``x`` (n, d) and ``y`` (n,), sorted by name.
+
+    :func:`to_npz` says what they may be. A sparse ``x`` becomes several arrays.
+    """
     x, out = value["x"], {}
     if _is_sparse(x):
         out = _sparse(x, f'{name}["x"]')

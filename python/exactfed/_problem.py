@@ -56,6 +56,11 @@ class Problem(Defined):
         uses_seed = not self._parameters.isdisjoint(self._common)
         _native.register_problem(definition, self._build, uses_seed)
 
+    def _source(self) -> str:
+        """The source, followed by the version of a base class of this package."""
+        base = getattr(self.function, "_exactfed_base", None)
+        return super()._source() + (f"\n# {base}\n" if isinstance(base, str) else "")
+
     def _getters(self) -> list[Callable[..., Any]]:
         """The functions behind the properties of the class."""
         found: list[Callable[..., Any]] = []

@@ -11,8 +11,9 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from . import _native
 from ._arrays import record_arrays
-from ._problem import ProblemError
+from ._problem import DescribedMargins, ProblemError
 from ._record_files import Records, read_records
 
 _INTERCEPTS = ("none", "first", "last")
@@ -199,14 +200,12 @@ class MarginLoss(ABC):
             raise ProblemError('records["x"] is a sparse matrix; expected an array (n, d)')
         parts = _parts(len(arrays["x"]), arrays.get("client", clients), drop_rest)
         rows = arrays["x"] * _signs(arrays["y"])[:, None]
-        # All rows in one array, in the order of the clients, from which grad takes those of a call.
-        self._rows = rows[np.concatenate(parts)]
-        self.clients, self.dim, self.l2 = len(parts), self._rows.shape[1], float(l2)
+        rows = rows[np.concatenate(parts)]
+        self.clients, self.dim, self.l2 = len(parts), rows.shape[1], float(l2)
         self.records = [len(part) for part in parts]
         self.shares = self.records if weights == "records" else None
-        ends = np.cumsum(self.records)
-        self._starts = ends - self.records
-        self.signed = np.split(self._rows, ends[:-1])
+        self.signed = np.split(rows, np.cumsum(self.records)[:-1])
+        self._held = _native.NativeMargins(rows, self.records, self.l2)
 
     def margins(self, theta: NDArray[np.float64], client: int) -> NDArray[np.float64]:
         """The margins of all records of a client at one θ of shape (d,); their shape is (n_k,)."""
@@ -217,29 +216,25 @@ class MarginLoss(ABC):
         self, theta: NDArray[np.float64], k: NDArray[np.int64], draw: NDArray[np.int64]
     ) -> NDArray[np.float64]:
         """The gradient of one record of each row's client, of shape (M, d), as of any problem."""
-        rows = self._rows.take(self._starts[k] + draw, axis=0)
-        slopes = self.slope(np.einsum("md,md->m", rows, theta))
-        rows *= slopes[:, None]
-        if self.l2:
-            rows += self.l2 * theta
-        return rows
+        return self._held.fields(theta, k, draw, self.slope)
 
     def mean_grad(self, theta: NDArray[np.float64], k: NDArray[np.int64]) -> NDArray[np.float64]:
         """The gradient over all records of each row's client, of shape (M, d)."""
-        gradients = self.l2 * theta
-        for gradient, point, client in zip(gradients, theta, k, strict=True):
-            signed = self.signed[client]
-            slopes = self.slope(self.margins(point, client))
-            gradient += np.einsum("i,id->d", slopes, signed) / len(signed)
-        return gradients
+        return self._held.mean_fields(theta, k, self.slope)
 
     def value(self, theta: NDArray[np.float64], k: NDArray[np.int64]) -> NDArray[np.float64]:
         """The mean loss of each row's client, of shape (M,)."""
-        counts = np.take(self.records, k)
-        margins = [self.margins(point, client) for point, client in zip(theta, k, strict=True)]
-        losses = self.loss(np.concatenate(margins))
-        sums = np.add.reduceat(losses, np.cumsum(counts) - counts)
-        return sums / counts + self.l2 / 2 * np.einsum("md,md->m", theta, theta)
+        return self._held.losses(theta, k, self.loss)
+
+    def _describe_margins(self) -> DescribedMargins | None:
+        """The records and the functions of margins, from which the library computes all else.
+
+        ``None`` if a subclass has a ``grad``, ``mean_grad`` or ``value`` of its own.
+        """
+        for name in ("grad", "mean_grad", "value"):
+            if getattr(type(self), name) is not getattr(MarginLoss, name):
+                return None
+        return DescribedMargins(self._held, self.slope, self.loss)
 
     def mean_hessian(self, theta: NDArray[np.float64], k: NDArray[np.int64]) -> NDArray[np.float64]:
         """The Hessian of each row's client, of shape (M, d, d). It needs ``curvature``."""

@@ -110,8 +110,8 @@ class _Described:
     #: How many records each client has; without it draws are seeds.
     records: list[int] | None
     shares: list[float] | None
-    #: The field: a function of Python, records with a function of their margins, or the address of a
-    #: compiled function and of its data, with the place of its records.
+    #: The field: a function of Python, a loss of margins, or the address of a compiled function
+    #: and of its data, with the place of its records.
     grad: Callable[..., Any] | None
     margins: DescribedMargins | None
     address: int
@@ -130,7 +130,7 @@ def _described(made: Any) -> _Described:
     clients, dim = _whole(made, "clients"), _whole(made, "dim")
     grad = getattr(made, "grad", None)
     address = _address(grad)
-    margins = made.describe_margins() if hasattr(made, "describe_margins") else None
+    margins = made._describe_margins() if hasattr(made, "_describe_margins") else None
     if not address and not margins and not callable(grad):
         raise ProblemError("grad is missing: a method grad(theta, k, draw), or a compiled function")
     records = _records(made, clients)
@@ -142,7 +142,7 @@ def _described(made: Any) -> _Described:
         grad=None if address or margins else grad,
         margins=margins,
         address=address,
-        data=_data(made),
+        data=_data(made) if address else 0,
         record_memory=_record_memory(getattr(made, "data", None), clients, records),
         mean_grad=_function(made, "mean_grad"),
         value=_function(made, "value"),

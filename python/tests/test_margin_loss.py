@@ -166,6 +166,35 @@ def test_values_and_gradients_are_those_of_the_formulas():
         assert np.allclose(found, one, rtol=1e-13)
 
 
+class Halved(Sigmoid):
+    def grad(self, theta, k, draw):
+        return super().grad(theta, k, draw) / 2
+
+
+def test_the_library_takes_what_a_subclass_computes_itself():
+    assert held()._describe_margins() is not None
+    problem = Halved.__new__(Halved)
+    problem.hold_records(X, Y, CLIENT)
+    assert problem._describe_margins() is None
+    draws = np.zeros(len(K), dtype=int)
+    assert (problem.grad(THETA, K, draws) == held().grad(THETA, K, draws) / 2).all()
+
+
+def test_clients_and_draws_that_do_not_exist_are_refused():
+    problem, draws = held(), np.zeros(len(K), dtype=int)
+    for arguments, said in [
+        (
+            (THETA, K + CLIENTS, draws),
+            f"k has the number {CLIENTS}; it must be from 0 to {CLIENTS - 1}",
+        ),
+        ((THETA, K, draws - 1), "draw has the number -1; it must be from 0 to"),
+        ((THETA, K, draws[1:]), r"draw has the shape \(\d,\); expected \(\d,\)"),
+        ((THETA[:, 1:], K, draws), r"theta has the shape"),
+    ]:
+        with pytest.raises(ValueError, match=said):
+            problem.grad(*arguments)
+
+
 def test_rows_are_divided_in_their_order():
     y = Y[:11]
     rows = X[:11] * (2.0 * y - 1)[:, None]

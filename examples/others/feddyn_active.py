@@ -4,33 +4,20 @@ import exactfed as ef
 import numpy as np
 
 
-def participate(clients, active):
-    """Draw the clients of a round, each with the probability ``active``, until somebody comes."""
-    while not (who := np.flatnonzero(clients.rng.random(clients.n) <= active)).size:
-        pass
-    return clients.participate(who)
-
-
 @ef.algorithm("FedDyn", kind="feddyn-active")
 def feddyn_active(clients, theta, gamma, H, active: float, alpha: float):
-    """The estimate is the mean of the last models of all clients, as in the authors' figures."""
-    last, moved = np.tile(theta, (clients.n, 1)), np.zeros((clients.n, clients.dim))
-    while True:
-        participate(clients, active)
-        ends = clients.local_steps(theta, gamma, H, alpha * moved, proximal=alpha)
-        last[clients.members] = ends[clients.members]
-        moved[clients.members] += ends[clients.members] - theta
-        theta = clients.mean(ends) + moved.mean(axis=0)
-        yield last.mean(axis=0)
-
-
-@ef.algorithm("FedAvg", kind="fedavg-active")
-def fedavg_active(clients, theta, gamma, H, active: float):
-    """FedAvg with the same participation and estimate."""
+    """FedDyn, or FedAvg if ``alpha`` is 0; it yields the mean of the last models of all clients."""
     last = np.tile(theta, (clients.n, 1))
+    moved = np.zeros_like(last)
     while True:
-        participate(clients, active)
-        ends = clients.local_steps(theta, gamma, H)
-        last[clients.members] = ends[clients.members]
+        who = np.flatnonzero(clients.rng.random(clients.n) <= active)
+        if not who.size:
+            continue  # nobody came: coins are thrown again
+        clients.participate(who)
+        ends = clients.local_steps(theta, gamma, H, alpha * moved, proximal=alpha)
+        last[who] = ends[who]
+        moved[who] += ends[who] - theta
         theta = clients.mean(ends)
+        if alpha > 0:
+            theta = theta + moved.mean(axis=0)
         yield last.mean(axis=0)

@@ -1,5 +1,7 @@
 """QAvg of Jin et al. 2022 (arXiv:2204.02634) on the first of the authors' random environments."""
 
+from pathlib import Path
+
 import exactfed as ef
 import numpy as np
 
@@ -8,27 +10,17 @@ import numpy as np
 class Environments:
     """Each client has transitions of its own; θ is Q, and rewards are common."""
 
-    def __init__(self, states: int = 5, actions: int = 5, clients: int = 5, discount: float = 0.9):
-        self.states, self.actions, self.discount = states, actions, discount
-        self.clients, self.dim, self.records = clients, states * actions, 1
-        rng = np.random.RandomState(101)
-        seeds = rng.randint(low=0, high=1000000, size=16000)
-        self.rewards = rng.uniform(size=self.dim)
-        rng, transitions = np.random.RandomState(seeds[0]), []
-        for _ in range(clients):
-            reached = rng.binomial(1, 0.2, size=(self.dim, states))
-            for row in reached:
-                if not row.any():
-                    row[rng.randint(states)] = 1
-            chances = reached * rng.uniform(size=(self.dim, states))
-            transitions.append(chances / chances.sum(axis=1, keepdims=True))
-        self.transitions = np.array(transitions)
+    file = np.load(Path(__file__).parent / "files/jin-qavg.npz")
+    rewards = file["rewards"]
+    transitions = file["transitions"]
+    clients, dim, states = transitions.shape
+    records = 1
 
     def grad(self, theta, k, draw):
-        """Q(s, a) − r(s, a) − γ Σ P_k(s' | s, a) max_b Q(s', b) of each row."""
-        best = theta.reshape(len(theta), self.states, self.actions).max(axis=2)
+        """Q(s, a) − r(s, a) − 0.9 Σ P_k(s' | s, a) max_b Q(s', b) of each row."""
+        best = theta.reshape(len(theta), self.states, -1).max(axis=2)
         ahead = np.einsum("mis,ms->mi", self.transitions[k], best)
-        return theta - self.rewards - self.discount * ahead
+        return theta - self.rewards - 0.9 * ahead
 
 
 @ef.algorithm("QAvg", kind="qavg")

@@ -1,5 +1,7 @@
 """SARSA on two Garnet environments (Mangold, Berthier and Moulines 2026, arXiv:2512.17688)."""
 
+from pathlib import Path
+
 import exactfed as ef
 import numpy as np
 
@@ -8,30 +10,19 @@ import numpy as np
 class SarsaOnGarnet:
     """The mean field of SARSA under a softmax policy, with a number for each state and action."""
 
-    def __init__(self, states: int = 10, actions: int = 3, branching: int = 2, clients: int = 2):
-        self.clients, self.dim, self.records = clients, states * actions, 1
-        self.shape = (states, actions)
-        pairs = list(np.ndindex(self.shape))
-        self.rewards, self.kernels = [], np.zeros((clients, states, actions, states))
-        for client, kernel in enumerate(self.kernels):
-            rng = np.random.default_rng(client)
-            reached = [rng.choice(states, branching, replace=False) for _ in pairs]
-            chances = rng.uniform(size=(states, actions, branching))
-            chances /= chances.sum(axis=2, keepdims=True)
-            for (s, a), following in zip(pairs, reached, strict=True):
-                kernel[s, a, following] = chances[s, a]
-            self.rewards.append(rng.uniform(size=self.shape))
+    file = np.load(Path(__file__).parent / "files/mangold-fedsarsa.npz")
+    kernels = file["kernels"]
+    rewards = file["rewards"]
+    clients, states, actions = rewards.shape
+    dim, records = states * actions, 1
 
     def grad(self, theta, k, draw, discount=0.9, temperature=2.0):
         """The mean of Q(s, a) − r − γ Q(s', a') at (s, a) over the stationary distribution."""
-        fields = []
-        for values, client in zip(theta.reshape(-1, *self.shape), k, strict=True):
-            policy = np.exp((values - values.max(axis=1, keepdims=True)) / temperature)
-            policy /= policy.sum(axis=1, keepdims=True)
-            kernel = self.kernels[client]
-            chain = np.einsum("sa,sat->st", policy, kernel)
-            visits = np.linalg.matrix_power(chain, 10_000).mean(axis=0)
-            ahead = kernel @ (policy * values).sum(axis=1)
-            apart = values - self.rewards[client] - discount * ahead
-            fields.append((visits[:, None] * policy * apart).ravel())
-        return np.array(fields)
+        values = theta.reshape(-1, self.states, self.actions)
+        policy = np.exp((values - values.max(axis=2, keepdims=True)) / temperature)
+        policy /= policy.sum(axis=2, keepdims=True)
+        chain = np.einsum("msa,msat->mst", policy, self.kernels[k])
+        visits = np.linalg.matrix_power(chain, 10_000).mean(axis=1)
+        ahead = np.einsum("msat,mt->msa", self.kernels[k], (policy * values).sum(axis=2))
+        apart = values - self.rewards[k] - discount * ahead
+        return (visits[:, :, None] * policy * apart).reshape(theta.shape)

@@ -1,7 +1,7 @@
 """Makes data files of the manifests in the folder above from the settings of publications.
 
-`python make.py` writes the .npz files next to this script (numpy). They are too large to be part of
-this project.
+`python make.py` writes the .npz files next to this script (numpy). The small ones are part of this
+project; those of records are too large.
 """
 
 from pathlib import Path
@@ -108,9 +108,82 @@ def hundred_clients(seed=20200430):
     softmax_regression("li-schemes.npz", sizes, 60, 10, rng, 0.0, 0.0)
 
 
+def random_environments(states=5, actions=5, clients=5, seed=101):
+    """Write the first environments of Jin et al. 2022, with the draws of QAvg_random_MDP.py.
+
+    All clients have the rewards of a state and an action. From each pair a client reaches states
+    that coins of 0.2 select, or one that is drawn evenly if they select none.
+    """
+    pairs = states * actions
+    draws = np.random.RandomState(seed)
+    seeds = draws.randint(low=0, high=1000000, size=16000)
+    rewards = draws.uniform(size=pairs)
+    draws = np.random.RandomState(seeds[0])
+    transitions = []
+    for _ in range(clients):
+        reached = draws.binomial(1, 0.2, size=(pairs, states))
+        for row in reached:
+            if not row.any():
+                row[draws.randint(states)] = 1
+        chances = reached * draws.uniform(size=(pairs, states))
+        transitions.append(chances / chances.sum(axis=1, keepdims=True))
+    np.savez(FOLDER / "jin-qavg.npz", transitions=transitions, rewards=rewards)
+
+
+def garnet_environments(states=10, actions=3, branching=2, clients=2):
+    """Write the Garnet environments of Mangold, Berthier and Moulines 2026.
+
+    The environment of client k has the seed k. From each state and action one reaches `branching`
+    states that are drawn without replacement.
+    """
+    kernels, rewards = np.zeros((clients, states, actions, states)), []
+    pairs = list(np.ndindex(states, actions))
+    for client, kernel in enumerate(kernels):
+        rng = np.random.default_rng(client)
+        reached = [rng.choice(states, branching, replace=False) for _ in pairs]
+        chances = rng.uniform(size=(states, actions, branching))
+        chances /= chances.sum(axis=2, keepdims=True)
+        for (state, action), following in zip(pairs, reached, strict=True):
+            kernel[state, action, following] = chances[state, action]
+        rewards.append(rng.uniform(size=(states, actions)))
+    np.savez(FOLDER / "mangold-fedsarsa.npz", kernels=kernels, rewards=rewards)
+
+
+def quadratics_with_chains(clients=20, dimension=10, heterogeneity=100.0, seed=0):
+    """Write the quadratics of Zhu, Heath and Mitra 2025, and what their noise starts and moves by.
+
+    The fields A_k θ − b_k are in the form of `problem.atoms`, each with one atom. The noise of a
+    client starts at its row of `noise`, and its matrix in `chains` carries it on.
+    """
+    draws = np.random.RandomState(seed)
+    draws.randn(dimension)  # the start, which the manifest has
+    a, b, noise, chains = [], [], [], []
+    for _ in range(clients):
+        root = draws.randn(dimension, dimension)
+        square = root.T @ root / dimension
+        a.append(square + (1 - np.linalg.eigvalsh(square)[0]) * np.eye(dimension))
+        vector = draws.randn(dimension)
+        b.append(vector + heterogeneity * draws.randn(dimension))
+    for _ in range(clients):
+        noise.append(draws.rand(dimension))
+        chain = draws.randn(dimension, dimension)
+        chains.append(chain / np.max(np.abs(np.linalg.eigvals(chain))) / 1.2)
+    np.savez(
+        FOLDER / "zhu-fedhsa.npz",
+        A=np.array(a)[:, None],
+        b=np.array(b)[:, None],
+        p=np.ones((clients, 1)),
+        noise=noise,
+        chains=chains,
+    )
+
+
 if __name__ == "__main__":
     linear_regression()
     mixed_records()
     equal_clients()
     unequal_clients()
     hundred_clients()
+    random_environments()
+    garnet_environments()
+    quadratics_with_chains()

@@ -178,6 +178,33 @@ def quadratics_with_chains(clients=20, dimension=10, heterogeneity=100.0, seed=0
     )
 
 
+def conditioned_records(kappa, clients=100, features=40, seed=0):
+    """Write the training records of Dinh et al. 2021, by generate_linear_regession_update.py.
+
+    A user trains on the first three quarters of its records. The squares there are not halved, as
+    they are in exactfed: hence the factor √2.
+    """
+    rng = np.random.RandomState(seed)
+    counts = rng.lognormal(4, 2, clients).astype(int) + 500
+    scale, mean, spread = rng.uniform(0.1, 10), rng.uniform(-0.1, 0.1), rng.uniform(0, 0.01)
+    centre = rng.normal(mean, spread, features)
+    axes = np.arange(1.0, features + 1) ** (-np.log(kappa) / np.log(features) / 2)
+    covariance = scale * np.diag(axes)
+    x = np.concatenate([rng.multivariate_normal(centre, covariance, n) for n in counts])
+    x /= np.sqrt(np.linalg.norm(x.T @ x, 2) / len(x))
+    y = x @ rng.rand(features) + np.sqrt(0.05) * rng.randn(len(x))
+    x = np.hstack([x, np.ones((len(x), 1))])
+    place = np.concatenate([np.arange(n) for n in counts])
+    client = np.repeat(np.arange(clients), counts)
+    train = place < (0.75 * counts).astype(int)[client]
+    np.savez(
+        FOLDER / f"dinh-fedl-kappa-{kappa:g}.npz",
+        x=np.sqrt(2) * x[train],
+        y=np.sqrt(2) * y[train],
+        client=client[train],
+    )
+
+
 if __name__ == "__main__":
     linear_regression()
     mixed_records()
@@ -187,3 +214,5 @@ if __name__ == "__main__":
     random_environments()
     garnet_environments()
     quadratics_with_chains()
+    conditioned_records(1.4)
+    conditioned_records(5)

@@ -4,6 +4,7 @@
 project; those of records are too large.
 """
 
+from heapq import heapify, heappop, heappush
 from pathlib import Path
 
 import numpy as np
@@ -205,6 +206,27 @@ def conditioned_records(kappa, clients=100, features=40, seed=0):
     )
 
 
+def arrivals_at_random(clients=100, buffer=10, rounds=200, seed=0):
+    """Write in which order changes arrive in FedBuff of Ortega and Jafarkhani 2023, by their draws.
+
+    Every client always works, for a time of |z| with a Gaussian z. Of each arrival the file has the
+    round in which the client began, 0 for the start, and its number; a round has `buffer` of them.
+    """
+    draws = np.random.RandomState(seed)
+    working = [(abs(draws.normal()), 0, client) for client in range(clients)]
+    heapify(working)
+    arrivals = []
+    for t in range(1, rounds + 1):
+        for _ in range(buffer):
+            now, began, client = heappop(working)
+            arrivals.append((began, client))
+            heappush(working, (now + abs(draws.normal()), t, client))
+    np.savez(
+        FOLDER / "ortega-fedbuff.npz",
+        arrivals=np.reshape(arrivals, (rounds, buffer, 2)).astype(np.int16),
+    )
+
+
 if __name__ == "__main__":
     linear_regression()
     mixed_records()
@@ -216,3 +238,4 @@ if __name__ == "__main__":
     quadratics_with_chains()
     conditioned_records(1.4)
     conditioned_records(5)
+    arrivals_at_random()

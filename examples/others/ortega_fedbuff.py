@@ -5,8 +5,6 @@ from pathlib import Path
 import exactfed as ef
 import numpy as np
 
-ARRIVALS = np.load(Path(__file__).parent / "files/ortega-fedbuff.npz")["arrivals"]
-
 
 @ef.algorithm("FedAvg, equal means", kind="fedavg-equal")
 def fedavg_equal(clients, theta, gamma, H):
@@ -22,8 +20,9 @@ def fedbuff_random(clients, theta, gamma, H, server_step=0.1):
 
     A client that arrives twice in a round has taken the same steps twice: they are counted once.
     """
+    file = np.load(Path(__file__).parent / "files/ortega-fedbuff.npz")
     changes = [clients.local_steps(theta, gamma, H) - theta]
-    for arrivals in ARRIVALS:
+    for arrivals in file["arrivals"]:
         clients.participate(np.unique(arrivals[:, 1]))
         changes.append(clients.local_steps(theta, gamma, H) - theta)
         theta = theta + server_step * np.mean([changes[t][k] for t, k in arrivals], axis=0)

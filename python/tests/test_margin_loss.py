@@ -398,6 +398,8 @@ def test_paths_begin_at_the_folder_of_the_python_file(tmp_path, monkeypatch):
     assert "2 cells" in first, first
     # Only what the results vouch for runs: the class, which finds its file again.
     assert "not run" not in exactfed("verify", "--run-code", "code/mine.py")
+    exported = exactfed("export", "--out", "rows.csv", "--run-code", "code/mine.py")
+    assert "2 cells of 1 experiment" in exported
     # Another loss makes other cells.
     assert "all 2 cells are done" in exactfed("run", "manifests/mine.toml")
     (folder / "mine.py").write_text(FILE.replace("SCALE", "2"))

@@ -1,5 +1,6 @@
 //! `export`: all rows of all cells in one file.
 
+use super::code::load_for_problems;
 use super::outcome::{Code, Failure};
 use super::report;
 use crate::evidence::tuned;
@@ -28,6 +29,9 @@ pub struct Args {
     /// Export only this experiment (may be repeated)
     #[arg(long = "experiment", value_name = "NAME")]
     experiments: Vec<String>,
+    /// File of Python code that defines problems of the results (may be repeated)
+    #[arg(long, value_name = "FILE")]
+    run_code: Vec<PathBuf>,
     /// Print errors only
     #[arg(long, short)]
     quiet: bool,
@@ -40,6 +44,7 @@ pub struct Args {
 pub fn run(args: &Args) -> Result<Code, Failure> {
     let format = format(&args.out)?;
     let store = Store::open_existing(&args.results)?;
+    load_for_problems(&store, &args.run_code)?.iter().for_each(|line| eprintln!("{line}"));
     let plans = plans(&store, &args.experiments)?;
     let Exported { cells, rows, damaged } = export(&store, &plans, &args.out, format)?;
     for error in &damaged {

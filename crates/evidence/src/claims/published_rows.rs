@@ -100,7 +100,11 @@ pub fn check_row(row: &PublishedNumber, of: &Selection, table: &Checker<'_>) -> 
             .iter()
             .map(|(name, value)| format!("{} = {}", sanitised(name), sanitised(&value.to_string())))
             .collect();
-        return Some(format!("line {line} selects no cell: no cell has {}", settings.join(", ")));
+        let settings = settings.join(", ");
+        let allowed = table.allowed_in_place_of(&row.cells);
+        return Some(format!(
+            "line {line} selects no cell: no cell has {settings} (there are {allowed})"
+        ));
     }
     let round = row.round?;
     let record = &table.manifest.record;

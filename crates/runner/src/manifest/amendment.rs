@@ -17,7 +17,7 @@ pub struct Amendment {
     /// The id of the claim that was changed; without it the change concerns all claims.
     #[schemars(example = &"goes-on")]
     pub claim: Option<String>,
-    /// The value before the change; left out of what is new.
+    /// The value before the change; left out of what is new. `from`, `to` or both are needed.
     #[schemars(example = &20)]
     pub from: Option<AmendedValue>,
     /// The value after the change; left out of what was removed.

@@ -58,6 +58,14 @@ fn is_in_word(c: char) -> bool {
     c.is_alphanumeric() || c == '_'
 }
 
+/// The values of a setting, or the labels, as a text.
+fn named_values(name: &str, values: &[String]) -> String {
+    match name {
+        "label" => format!("labels {}", values.join(", ")),
+        _ => format!("`{name}` {}", values.join(", ")),
+    }
+}
+
 impl Checker<'_> {
     /// Notes settings that a selection names and no cell has, or else that it selects no cell. Then the values are
     /// listed that the first of its keys may have together with the other keys, or all labels if no key may have any.
@@ -74,22 +82,31 @@ impl Checker<'_> {
             }
         }
         if sound && !self.cells.iter().any(|cell| selected(cell, selection)) {
-            let keys = selection.0.keys().map(String::as_str).filter(|key| *key != "label");
-            let (name, values) = keys
-                .map(|name| (name, self.values(name, selection)))
-                .find(|(_, values)| !values.is_empty())
-                .unwrap_or_else(|| ("label", self.values("label", &Selection::default())));
+            let (name, values) = self.values_in_place_of(selection);
             let names: Vec<&str> = values.iter().map(String::as_str).collect();
             let wanted = selection.0.get(name).map(ToString::to_string).unwrap_or_default();
             let hint =
                 nearest(&wanted, &names).filter(|_| name == "label" && !names.contains(&&*wanted));
-            let allowed = match name {
-                "label" => format!("labels {}", values.join(", ")),
-                _ => format!("`{name}` {}", values.join(", ")),
-            };
+            let allowed = named_values(name, &values);
             let message = "this selection matches no cell";
             self.note(key, message, |d| d.hinting(hint).allowing(allowed));
         }
+    }
+
+    /// The values that could stand in a selection which matches no cell, in words: those of the first of its keys that
+    /// may have any together with the other keys, or all labels.
+    pub fn allowed_in_place_of(&self, selection: &Selection) -> String {
+        let (name, values) = self.values_in_place_of(selection);
+        named_values(name, &values)
+    }
+
+    /// The key of a selection that matches no cell, and the values that it may have together with the other keys; all
+    /// labels if no key may have any.
+    fn values_in_place_of<'s>(&self, selection: &'s Selection) -> (&'s str, Vec<String>) {
+        let keys = selection.0.keys().map(String::as_str).filter(|key| *key != "label");
+        keys.map(|name| (name, self.values(name, selection)))
+            .find(|(_, values)| !values.is_empty())
+            .unwrap_or_else(|| ("label", self.values("label", &Selection::default())))
     }
 
     /// Notes an error unless a setting is a number above 0 in every selected cell, as one must be whose logarithm or

@@ -109,7 +109,7 @@ fn files_with_mistakes_are_refused() {
         ("step-size,value\n0.1,-1.0\n", "`value` is -1 in line 2"),
         (
             "step-size,value\n0.1,1.0\n0.3,1.0\n",
-            "line 3 selects no cell: no cell has step-size = 0.3",
+            "line 3 selects no cell: no cell has step-size = 0.3 (there are `step-size` 0.1, 0.2)",
         ),
         ("round,value\n21,1.0\n", "line 2 is of round 21, which is not recorded"),
         ("round,value\n1.5,1.0\n", "`round` is 1.5 in line 2"),

@@ -1,11 +1,12 @@
 //! Local steps by calls of the function: of all clients of one or more runs by one call for each step, or of a client
 //! by one call for each draw.
 
-use super::functions::{FieldRows, fail, rows_of_call};
+use super::functions::{fail, rows_of_call};
 use super::instance::FunctionProblem;
 use super::margins::{MarginRecords, margins_of};
+use super::rows::FieldRows;
 use crate::kernel::{Cohort, Local, Proximal, axpy, descend};
-use crate::problem::mean_of_calls;
+use crate::problem::oracle::mean_of_calls;
 use crate::rng::Stream;
 
 /// A client of a run under way through its local steps.

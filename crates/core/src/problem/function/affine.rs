@@ -1,7 +1,8 @@
 //! Whether a field is affine in θ, F_c(θ; z) = A_c(z) θ − b_c(z), and if so, its coefficients.
 
-use super::functions::{DrawSpace, FieldRows, FunctionError, rows_of_call};
+use super::functions::{DrawSpace, FunctionError, rows_of_call};
 use super::instance::FunctionProblem;
+use super::rows::FieldRows;
 use crate::kernel::dot;
 use crate::problem::atoms::{AtomTables, Atoms};
 use crate::rng::Stream;

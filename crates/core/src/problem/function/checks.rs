@@ -1,7 +1,8 @@
 //! Checks of functions that a user gives, at drawn points, before the first run.
 
-use super::functions::{DrawSpace, FieldRows, FunctionError, FunctionSizes, rows_of_call};
+use super::functions::{DrawSpace, FunctionError, FunctionSizes, rows_of_call};
 use super::instance::FunctionProblem;
+use super::rows::FieldRows;
 use crate::kernel::{axpy, dot};
 use crate::problem::facts::Facts as _;
 use crate::rng::{MAX_CLIENTS, Stream};

@@ -1,19 +1,9 @@
 //! What a user's functions are given and return, and what a call of them costs.
 
 use super::margins::MarginRecords;
+use super::rows::FieldRows;
 use std::panic::resume_unwind;
 use thiserror::Error;
-
-/// Rows at which a field is evaluated: M points, each with a client and a draw.
-#[derive(Clone, Copy, Debug)]
-pub struct FieldRows<'a> {
-    /// θ of each row, M × d numbers.
-    pub thetas: &'a [f64],
-    /// The index of the client of each row, M numbers.
-    pub clients: &'a [usize],
-    /// The draw of each row, M numbers ([`DrawSpace`]).
-    pub draws: &'a [u64],
-}
 
 /// Why a function of a user has no value.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]

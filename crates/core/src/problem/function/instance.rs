@@ -1,8 +1,9 @@
 //! An instance of a problem that is given by functions: its values at a point, and what is known of it.
 
 use super::functions::{
-    DrawSpace, FieldRows, FunctionError, FunctionSizes, ProblemFunctions, fail, rows_of_call,
+    DrawSpace, FunctionError, FunctionSizes, ProblemFunctions, fail, rows_of_call,
 };
+use super::rows::FieldRows;
 use crate::kernel::axpy;
 use crate::linalg::Matrix;
 use crate::problem::affine::half_square;

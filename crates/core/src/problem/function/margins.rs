@@ -3,7 +3,7 @@
 //! The slopes φ′ and the losses φ of many margins are a user's functions. What is left of a field, φ′(xᵀθ) x + λθ, is
 //! computed here, in a fixed order, so that the bits do not depend on a library.
 
-use super::functions::FieldRows;
+use super::rows::FieldRows;
 use crate::kernel::{Rows, axpy, dot, prefetch_all, products};
 
 /// The records of all clients of a problem whose losses depend on margins.

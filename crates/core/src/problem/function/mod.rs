@@ -14,6 +14,7 @@ mod checks;
 mod functions;
 mod instance;
 mod margins;
+mod rows;
 #[cfg(test)]
 mod tests;
 
@@ -23,9 +24,10 @@ use crate::kernel::{Cohort, Draws};
 pub use affine::MOST_COEFFICIENTS;
 pub use checks::FunctionFault;
 use functions::fail;
-pub use functions::{DrawSpace, FieldRows, FunctionError, FunctionSizes, ProblemFunctions};
+pub use functions::{DrawSpace, FunctionError, FunctionSizes, ProblemFunctions};
 pub use instance::FunctionProblem;
 pub use margins::MarginRecords;
+pub use rows::FieldRows;
 use std::sync::Arc;
 
 impl FunctionProblem {

@@ -11,6 +11,7 @@ import numpy as np
 
 
 def read(name):
+    """Return the bytes of an IDX file, one record in each row."""
     data = (Path(sys.argv[1]) / name).read_bytes()
     shape = [int.from_bytes(data[at : at + 4]) for at in range(4, 4 + 4 * data[3], 4)]
     return np.frombuffer(data, np.uint8, offset=4 + 4 * data[3]).reshape(shape[0], -1)

@@ -283,7 +283,7 @@ def problem(
       ``cfunc`` of numba, a function of ctypes or a pointer of cffi, which is called for one row at
       a time, by several threads, without Python's interpreter. It gets ``data``, an array or a
       pointer. Where ``data[k, draw]`` are the records, in an array whose first two axes are clients
-      and records, the next one is read from memory while the function is called;
+      and records, the next one is read from memory while the function is called.
 
     and may have
 

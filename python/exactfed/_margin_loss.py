@@ -73,7 +73,7 @@ class MarginLoss(ABC):
     l2
         The weight of the penalty.
     signed
-        For each client an array (n_k, d) of the rows y_i x_iᵀ.
+        For each client an array (n_k, d) of the rows y_i x_iᵀ, which cannot be written to.
 
     Raises
     ------
@@ -201,6 +201,8 @@ class MarginLoss(ABC):
         parts = _parts(len(arrays["x"]), arrays.get("client", clients), drop_rest)
         rows = arrays["x"] * _signs(arrays["y"])[:, None]
         rows = rows[np.concatenate(parts)]
+        # The library has a copy, which would not follow.
+        rows.flags.writeable = False
         self.clients, self.dim, self.l2 = len(parts), rows.shape[1], float(l2)
         self.records = [len(part) for part in parts]
         self.shares = self.records if weights == "records" else None

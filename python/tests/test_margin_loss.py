@@ -180,6 +180,11 @@ def test_the_library_takes_what_a_subclass_computes_itself():
     assert (problem.grad(THETA, K, draws) == held().grad(THETA, K, draws) / 2).all()
 
 
+def test_records_that_are_held_cannot_be_changed():
+    with pytest.raises(ValueError, match="read-only"):
+        held().signed[0][0, 0] = 1.0
+
+
 def test_clients_and_draws_that_do_not_exist_are_refused():
     problem, draws = held(), np.zeros(len(K), dtype=int)
     for arguments, said in [

@@ -4,6 +4,7 @@ use super::fold::fold_sum;
 use super::padding::SHORT;
 use super::product::products;
 use super::rows::Rows;
+use super::simd::{InstructionSet, in_lanes};
 
 /// xᵀy of two vectors of one length, summed in the order of [`fold_sum`].
 ///
@@ -69,14 +70,107 @@ pub fn axpy(a: f64, x: &[f64], y: &mut [f64]) {
 /// The field and ξ are added first, an order that fused kernels repeat to the bit, but for those on sparse records.
 #[inline]
 pub fn descend(theta: &mut [f64], field: &[f64], correction: &[f64], step: f64) {
+    if theta.len() > SHORT {
+        descend_on(InstructionSet::best(), theta, field, correction, step);
+    } else {
+        descend_each(theta, field, correction, step);
+    }
+}
+
+/// [`descend`] compiled for an instruction set, on which the bits do not depend.
+fn descend_on(
+    path: InstructionSet,
+    theta: &mut [f64],
+    field: &[f64],
+    correction: &[f64],
+    step: f64,
+) {
+    // SAFETY: the loop is safe.
+    in_lanes!(path, _I, (theta: &mut [f64], field: &[f64], correction: &[f64], step: f64) => {
+        descend_each(theta, field, correction, step)
+    });
+}
+
+#[inline(always)]
+fn descend_each(theta: &mut [f64], field: &[f64], correction: &[f64], step: f64) {
     for ((theta, field), xi) in theta.iter_mut().zip(field).zip(correction) {
         *theta -= step * (field + xi);
+    }
+}
+
+/// A field of a record x with the slope φ′ of its loss and the weight λ of a penalty: φ′ x + λθ.
+#[derive(Clone, Copy, Debug)]
+pub struct RecordField<'a> {
+    /// x, d numbers.
+    pub record: &'a [f64],
+    /// φ′.
+    pub slope: f64,
+    /// λ.
+    pub l2: f64,
+}
+
+/// [`descend`] along the field of a record, with the same bits: θ ← θ − step ((φ′ x + λθ) + ξ).
+pub fn descend_along(theta: &mut [f64], field: RecordField<'_>, correction: &[f64], step: f64) {
+    descend_along_on(InstructionSet::best(), theta, field, correction, step);
+}
+
+/// [`descend_along`] compiled for an instruction set, on which the bits do not depend.
+fn descend_along_on(
+    path: InstructionSet,
+    theta: &mut [f64],
+    field: RecordField<'_>,
+    correction: &[f64],
+    step: f64,
+) {
+    // SAFETY: the loop is safe.
+    in_lanes!(path, _I, (theta: &mut [f64], field: RecordField<'_>, correction: &[f64], step: f64) => {
+        descend_along_each(theta, field, correction, step)
+    });
+}
+
+#[inline(always)]
+fn descend_along_each(theta: &mut [f64], field: RecordField<'_>, correction: &[f64], step: f64) {
+    let RecordField { record, slope, l2 } = field;
+    for ((theta, x), xi) in theta.iter_mut().zip(record).zip(correction) {
+        *theta -= step * ((slope * x + l2 * *theta) + xi);
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// All instruction sets and both forms of a step have the bits of the definition.
+    #[test]
+    fn every_path_takes_the_same_step() {
+        for d in (1..=70).chain([123, 784]) {
+            let numbers = |shift: f64| -> Vec<f64> {
+                (0..d).map(|i| libm::sin(shift + 1.7 * f64::from(i))).collect()
+            };
+            let start = numbers(0.0);
+            let record = numbers(1.0);
+            let correction = numbers(2.0);
+            let [slope, l2, step] = [-0.3, 0.01, 0.1];
+            let field: Vec<f64> =
+                record.iter().zip(&start).map(|(x, theta)| slope * x + l2 * theta).collect();
+            let mut expected = start.clone();
+            for (i, theta) in expected.iter_mut().enumerate() {
+                *theta -= step * (field[i] + correction[i]);
+            }
+            for path in InstructionSet::available() {
+                let mut theta = start.clone();
+                descend_on(path, &mut theta, &field, &correction, step);
+                assert_eq!(theta, expected, "d {d}, {path:?}");
+                let mut theta = start.clone();
+                let along = RecordField { record: &record, slope, l2 };
+                descend_along_on(path, &mut theta, along, &correction, step);
+                assert_eq!(theta, expected, "d {d}, {path:?}");
+            }
+            let mut theta = start;
+            descend(&mut theta, &field, &correction, step);
+            assert_eq!(theta, expected, "d {d}");
+        }
+    }
 
     #[test]
     fn distances_of_every_length_follow_the_tree() {

@@ -67,8 +67,11 @@ impl NativeMargins {
         let draws = draws_of(&draw, &clients, &counts)?;
         let rows = FieldRows { thetas: &thetas, clients: &clients, draws: &draws };
         let mut fields = vec![0.0; thetas.len()];
-        let slope_of = |margins: &[f64], out: &mut [f64]| call(slope, "slope", margins, out);
-        self.records.write_fields(rows, slope_of, &mut fields)?;
+        self.records.write_fields(
+            rows,
+            |margins, slopes| call(slope, "slope", margins, slopes),
+            &mut fields,
+        )?;
         PyArray1::from_vec(py, fields).reshape([clients.len(), self.records.dimension()])
     }
 
@@ -83,8 +86,12 @@ impl NativeMargins {
         let clients = clients_of(&k, self.records.counts().len())?;
         let thetas = self.thetas(theta, clients.len())?;
         let mut fields = vec![0.0; thetas.len()];
-        let slope_of = |margins: &[f64], out: &mut [f64]| call(slope, "slope", margins, out);
-        self.records.write_mean_fields(&thetas, &clients, slope_of, &mut fields)?;
+        self.records.write_mean_fields(
+            &thetas,
+            &clients,
+            |margins, slopes| call(slope, "slope", margins, slopes),
+            &mut fields,
+        )?;
         PyArray1::from_vec(py, fields).reshape([clients.len(), self.records.dimension()])
     }
 
@@ -98,8 +105,10 @@ impl NativeMargins {
     ) -> PyResult<Bound<'py, PyArray1<f64>>> {
         let clients = clients_of(&k, self.records.counts().len())?;
         let thetas = self.thetas(theta, clients.len())?;
-        let loss_of = |margins: &[f64], out: &mut [f64]| call(loss, "loss", margins, out);
-        Ok(PyArray1::from_vec(py, self.records.losses(&thetas, &clients, loss_of)?))
+        let losses = self
+            .records
+            .losses(&thetas, &clients, |margins, losses| call(loss, "loss", margins, losses))?;
+        Ok(PyArray1::from_vec(py, losses))
     }
 }
 

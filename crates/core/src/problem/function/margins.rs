@@ -43,18 +43,9 @@ impl MarginRecords {
         self.first.windows(2).map(|ends| ends[1] - ends[0]).collect()
     }
 
-    /// θ ← θ − step ((φ′ x + λθ) + ξ) with a record x, its slope φ′ and a correction ξ: a local step.
-    pub(super) fn descend(
-        &self,
-        theta: &mut [f64],
-        record: &[f64],
-        slope: f64,
-        correction: &[f64],
-        step: f64,
-    ) {
-        for ((theta, x), xi) in theta.iter_mut().zip(record).zip(correction) {
-            *theta -= step * ((slope * x + self.l2 * *theta) + xi);
-        }
+    /// λ.
+    pub(super) fn l2(&self) -> f64 {
+        self.l2
     }
 
     /// x of a record of a client.

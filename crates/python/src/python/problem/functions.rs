@@ -251,8 +251,12 @@ impl ProblemFunctions for PythonFunctions {
         fields: &mut [f64],
     ) -> Result<bool, FunctionError> {
         if let Field::Margins(MarginFunctions { records, .. }) = &self.field {
-            let slopes = |margins: &[f64], slopes: &mut [f64]| self.slopes(margins, slopes);
-            records.write_mean_fields(thetas, clients, slopes, fields)?;
+            records.write_mean_fields(
+                thetas,
+                clients,
+                |margins, slopes| self.slopes(margins, slopes),
+                fields,
+            )?;
             return Ok(true);
         }
         let Some(mean_grad) = &self.mean_grad else { return Ok(false) };
@@ -267,10 +271,9 @@ impl ProblemFunctions for PythonFunctions {
 
     fn losses(&self, thetas: &[f64], clients: &[usize]) -> Option<Result<Vec<f64>, FunctionError>> {
         if let Field::Margins(MarginFunctions { records, loss, .. }) = &self.field {
-            let loss_of = |margins: &[f64], losses: &mut [f64]| {
+            return Some(records.losses(thetas, clients, |margins, losses| {
                 self.call_of_margins("loss", loss, margins, losses)
-            };
-            return Some(records.losses(thetas, clients, loss_of));
+            }));
         }
         let value = self.value.as_ref()?;
         let mut losses = vec![0.0; clients.len()];

@@ -28,8 +28,8 @@ import numpy as np
 
 CLIENTS, RECORDS, FEATURES, L2 = 10, 3256, 123, 1e-3
 STEPS = 50
-LONG, SHORT = 620, 20
-REPEATS = 7
+LONG, SHORT = 1020, 20
+REPEATS = 5
 
 MANIFEST = """
 title = "The cost of a step"

@@ -38,4 +38,4 @@ pub use sparse::{
     LogisticLoss, SparseRecords, SparseRow, SparseRows, SparseRowsError, SupportRound,
     VariatesToLearn,
 };
-pub use vectors::{RecordField, axpy, descend, descend_along, difference, dot, squared_distance};
+pub use vectors::{MarginField, axpy, descend, descend_along, difference, dot, squared_distance};

@@ -100,7 +100,7 @@ fn descend_each(theta: &mut [f64], field: &[f64], correction: &[f64], step: f64)
 
 /// A field of a record x with the slope φ′ of its loss and the weight λ of a penalty: φ′ x + λθ.
 #[derive(Clone, Copy, Debug)]
-pub struct RecordField<'a> {
+pub struct MarginField<'a> {
     /// x, d numbers.
     pub record: &'a [f64],
     /// φ′.
@@ -110,7 +110,7 @@ pub struct RecordField<'a> {
 }
 
 /// [`descend`] along the field of a record, with the same bits: θ ← θ − step ((φ′ x + λθ) + ξ).
-pub fn descend_along(theta: &mut [f64], field: RecordField<'_>, correction: &[f64], step: f64) {
+pub fn descend_along(theta: &mut [f64], field: MarginField<'_>, correction: &[f64], step: f64) {
     descend_along_on(InstructionSet::best(), theta, field, correction, step);
 }
 
@@ -118,19 +118,19 @@ pub fn descend_along(theta: &mut [f64], field: RecordField<'_>, correction: &[f6
 fn descend_along_on(
     path: InstructionSet,
     theta: &mut [f64],
-    field: RecordField<'_>,
+    field: MarginField<'_>,
     correction: &[f64],
     step: f64,
 ) {
     // SAFETY: the loop is safe.
-    in_lanes!(path, _I, (theta: &mut [f64], field: RecordField<'_>, correction: &[f64], step: f64) => {
+    in_lanes!(path, _I, (theta: &mut [f64], field: MarginField<'_>, correction: &[f64], step: f64) => {
         descend_along_each(theta, field, correction, step)
     });
 }
 
 #[inline(always)]
-fn descend_along_each(theta: &mut [f64], field: RecordField<'_>, correction: &[f64], step: f64) {
-    let RecordField { record, slope, l2 } = field;
+fn descend_along_each(theta: &mut [f64], field: MarginField<'_>, correction: &[f64], step: f64) {
+    let MarginField { record, slope, l2 } = field;
     for ((theta, x), xi) in theta.iter_mut().zip(record).zip(correction) {
         *theta -= step * ((slope * x + l2 * *theta) + xi);
     }
@@ -162,7 +162,7 @@ mod tests {
                 descend_on(path, &mut theta, &field, &correction, step);
                 assert_eq!(theta, expected, "d {d}, {path:?}");
                 let mut theta = start.clone();
-                let along = RecordField { record: &record, slope, l2 };
+                let along = MarginField { record: &record, slope, l2 };
                 descend_along_on(path, &mut theta, along, &correction, step);
                 assert_eq!(theta, expected, "d {d}, {path:?}");
             }

@@ -5,7 +5,7 @@ use super::functions::{fail, rows_of_call};
 use super::instance::FunctionProblem;
 use super::margins::{MarginRecords, margins_of};
 use super::rows::FieldRows;
-use crate::kernel::{Cohort, Local, Proximal, RecordField, axpy, descend, descend_along};
+use crate::kernel::{Cohort, Local, MarginField, Proximal, axpy, descend, descend_along};
 use crate::problem::oracle::mean_of_calls;
 use crate::rng::Stream;
 
@@ -134,7 +134,7 @@ fn step_on_margins(problem: &FunctionProblem, records: &MarginRecords, walkers: 
     evaluated.unwrap_or_else(|error| fail(error));
     for (walker, (record, slope)) in walkers.iter_mut().zip(drawn.into_iter().zip(slopes)) {
         let Local { theta, correction, step, .. } = &mut walker.local;
-        let field = RecordField { record, slope, l2: records.l2() };
+        let field = MarginField { record, slope, l2: records.l2() };
         descend_along(theta, field, correction, *step);
     }
 }

@@ -49,7 +49,7 @@ optimum = false
 
 [[algorithm.fedavg]]
 step-size = 0.01
-local-steps = 50
+local-steps = {steps}
 """
 
 SOURCE = """
@@ -129,7 +129,7 @@ def define_compiled(folder: Path, compiler: str) -> None:
 
 def seconds(problem: str, rounds: int) -> float:
     """The processor time of a run."""
-    text = MANIFEST.format(problem=problem, rounds=rounds)
+    text = MANIFEST.format(problem=problem, rounds=rounds, steps=STEPS)
     with tempfile.TemporaryDirectory() as out:
         begin = time.process_time()
         ef.run(text, out=out, threads=1, force=True)

@@ -13,6 +13,7 @@ from pathlib import Path
 import exactfed as ef
 import numpy as np
 import pytest
+from exactfed._problem import _record_memory
 
 ROOT = Path(__file__).resolve().parents[2]
 CLIENTS, RECORDS, DIM, L2 = 4, 12, 3, 0.1
@@ -495,3 +496,22 @@ def test_records_and_draws_are_known_to_algorithms():
     found = clients.fields(theta, draw)
     wanted = theta - (10.0 * np.arange(2) + draw.indices.mean(axis=1))[:, None]
     np.testing.assert_allclose(found, wanted, rtol=1e-12)
+
+
+@pytest.mark.parametrize("part", [slice(None), slice(None, None, 2)])
+def test_records_of_compiled_gradients_are_found_by_client_and_draw(part):
+    data = np.arange(3 * 4 * 5.0).reshape(3, 4, 5)[part]
+    clients = len(data)
+    found = _record_memory(data, clients, [4] * clients)
+    assert found is not None and found.length == 5 * 8
+    for client in range(clients):
+        for draw in range(4):
+            place = found.first + client * found.client_bytes + draw * found.record_bytes
+            assert place == data[client, draw].ctypes.data
+
+
+def test_other_data_of_compiled_gradients_is_not_read_ahead():
+    data = np.zeros((3, 4, 5))
+    for other in (None, 7, data[0], data[:2], data[:, :3], np.zeros(3)):
+        assert _record_memory(other, 3, [4, 4, 4]) is None
+    assert _record_memory(data, 3, None) is None

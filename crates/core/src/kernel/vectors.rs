@@ -101,11 +101,11 @@ fn descend_each(theta: &mut [f64], field: &[f64], correction: &[f64], step: f64)
 /// A field of a record x with the slope φ′ of its loss and the weight λ of a penalty: φ′ x + λθ.
 #[derive(Clone, Copy, Debug)]
 pub struct MarginField<'a> {
-    /// x, d numbers.
+    /// The record x, d numbers.
     pub record: &'a [f64],
-    /// φ′.
+    /// The slope φ′ of the loss at the record's margin.
     pub slope: f64,
-    /// λ.
+    /// The weight λ of the penalty λ/2 ‖θ‖².
     pub l2: f64,
 }
 

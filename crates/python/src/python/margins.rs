@@ -16,7 +16,7 @@ pub struct NativeMargins {
 }
 
 impl NativeMargins {
-    /// The records, shared.
+    /// The records, which a problem of the library shares with the class in Python.
     pub fn records(&self) -> Arc<MarginRecords> {
         self.records.clone()
     }

@@ -12,9 +12,9 @@ pub struct MarginRecords {
     rows: Vec<f64>,
     /// The number of the first record of each client, and the number of all records at the end.
     first: Vec<usize>,
-    /// d.
+    /// The dimension d of θ.
     dimension: usize,
-    /// λ.
+    /// The weight λ of the penalty.
     l2: f64,
 }
 
@@ -33,7 +33,7 @@ impl MarginRecords {
         Self { rows, first, dimension, l2 }
     }
 
-    /// d.
+    /// The dimension d of θ, which a row x has too.
     pub fn dimension(&self) -> usize {
         self.dimension
     }
@@ -43,7 +43,7 @@ impl MarginRecords {
         self.first.windows(2).map(|ends| ends[1] - ends[0]).collect()
     }
 
-    /// λ.
+    /// The weight λ of the penalty λ/2 ‖θ‖².
     pub(super) fn l2(&self) -> f64 {
         self.l2
     }
@@ -63,7 +63,7 @@ impl MarginRecords {
     /// Writes φ′(xᵀθ) x + λθ of each row to `fields`, M × d numbers, with one call of the slope for all rows.
     ///
     /// # Errors
-    /// That of the slope.
+    /// The error of the slope.
     pub fn write_fields<E>(
         &self,
         rows: FieldRows<'_>,
@@ -90,7 +90,7 @@ impl MarginRecords {
     /// the slope for each row.
     ///
     /// # Errors
-    /// That of the slope.
+    /// The error of the slope.
     pub fn write_mean_fields<E>(
         &self,
         thetas: &[f64],
@@ -116,7 +116,7 @@ impl MarginRecords {
     /// The mean loss of each row's client over all its records, with one call of φ for each row.
     ///
     /// # Errors
-    /// That of φ.
+    /// The error of the loss φ.
     pub fn losses<E>(
         &self,
         thetas: &[f64],

@@ -23,9 +23,12 @@ for python in "$@"; do
   (check "$python" "$environment" "${options[@]}") > "$environment.log" 2>&1 &
   running+=($!) options=(-m "not engine")
 done
-failed=0
+# What failed is printed last, where a reader of the end finds it.
+failed=()
 for k in "${!running[@]}"; do
-  wait "${running[$k]}" || failed=1
-  echo "== $(cat "$folder/$k.log")"
+  if wait "${running[$k]}"; then echo "== $(cat "$folder/$k.log")"; else failed+=("$k"); fi
 done
-exit $failed
+for k in "${failed[@]}"; do
+  echo "== FAILED: $(cat "$folder/$k.log")"
+done
+[ ${#failed[@]} -eq 0 ]

@@ -324,7 +324,8 @@ def test_a_slope_of_another_loss_is_refused(archive):
 
     with pytest.raises(ef.ManifestError, match="value and grad disagree"):
         ef.check(manifest(of_archive(archive, "wrong-slope")))
-    with pytest.raises(ef.ManifestError, match=r"abstract.* slope"):
+    # Python 3.12 and later put the name in quotation marks.
+    with pytest.raises(ef.ManifestError, match=r"abstract method '?slope"):
         ef.check(manifest(of_archive(archive, "no-slope")))
 
 

@@ -23,7 +23,8 @@ pub enum ErratumClass {
     /// A step does not follow; what it serves was not found to be false.
     #[serde(rename = "a proof has a gap")]
     Proof,
-    /// A remark, an assumption or a summary says more than is proved, or than is true.
+    /// A remark, an assumption or a summary says more than is proved, or than is true. So does a remainder that holds at
+    /// fixed values of a parameter that it does not name, and that is not uniform in this parameter.
     #[serde(rename = "a sentence overstates")]
     Sentence,
     /// A symbol is wrong, and the context corrects it.

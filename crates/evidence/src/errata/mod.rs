@@ -24,7 +24,8 @@ pub enum ErratumClass {
     #[serde(rename = "a proof has a gap")]
     Proof,
     /// A remark, an assumption or a summary says more than is proved, or than is true. So does a remainder that holds at
-    /// fixed values of a parameter that it does not name, and that is not uniform in this parameter.
+    /// fixed values of a parameter that it does not name, and that is not uniform in this parameter, and a result that
+    /// lacks an assumption which is made wherever the result is used.
     #[serde(rename = "a sentence overstates")]
     Sentence,
     /// A symbol is wrong, and the context corrects it.

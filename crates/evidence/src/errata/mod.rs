@@ -66,20 +66,14 @@ pub struct Erratum {
     pub consequence: String,
     /// What a careful author would change, in one sentence.
     pub change: String,
-    /// Whether it is in the published version too.
-    #[serde(default = "unread")]
-    pub published: String,
+    /// What is known of it in the published version; `None` where nothing is.
+    pub published: Option<String>,
     /// Exact numbers of instances; empty where runs or the text show it.
     #[serde(default)]
     pub counterexamples: Vec<Counterexample>,
     /// Claims that show it, as `experiment#claim`.
     #[serde(default)]
     pub claims: Vec<String>,
-}
-
-/// What is said of the published version unless the file says more.
-fn unread() -> String {
-    "unknown: it was not read".into()
 }
 
 /// A number of an instance that contradicts what is printed.
@@ -147,8 +141,8 @@ mod tests {
             let mut places = HashSet::new();
             for erratum in errata {
                 assert!(places.insert(&erratum.place), "{} twice", erratum.place);
-                let Erratum { printed, holds, consequence, change, .. } = erratum;
-                for text in [printed, holds, consequence, change] {
+                let Erratum { printed, holds, consequence, change, published, .. } = erratum;
+                for text in [printed, holds, consequence, change].into_iter().chain(published) {
                     assert!(text.ends_with(['.', ')', '”']), "{text}");
                     assert_eq!(text.matches('“').count(), text.matches('”').count(), "{text}");
                 }

@@ -43,6 +43,9 @@ pub struct ClaimText {
     pub unit: &'static str,
     /// Whether nothing that was tested has a sampling error.
     pub exact: bool,
+    /// The largest ratio of what was measured to a published bound, where the claim is supported because the bound is
+    /// far above, so that it binds nowhere ([`JudgedClaim::slack`]); `None` for other claims.
+    pub slack: Option<f64>,
     /// For a supported claim, the numbers that would have been refuted, in words; empty for other claims.
     pub resolution: String,
     /// What was tested, and what could not be.
@@ -95,6 +98,7 @@ pub fn claim(page: &str, claim: &JudgedClaim<'_>, files: &mut TableFiles<'_>) ->
     let judgement = claim.judgement;
     let source = common.source.as_deref().unwrap_or_default();
     let verdict = judgement.verdict.name();
+    let slack = claim.slack();
     let is_surprising =
         claim.expected() == Verdict::Supported || claim.expected() != judgement.verdict;
     let shown_estimate = estimate(claim, claim.estimate());
@@ -104,7 +108,7 @@ pub fn claim(page: &str, claim: &JudgedClaim<'_>, files: &mut TableFiles<'_>) ->
         cited: sources::cited(source),
         keys: keys(source),
         verdict: judgement.verdict,
-        verdict_text: match (is_surprising, claim.slack(), common.refutes) {
+        verdict_text: match (is_surprising, slack, common.refutes) {
             (true, Some(ratio), _) => {
                 format!("{verdict}, not binding (largest ratio {})", short(ratio))
             }
@@ -121,6 +125,7 @@ pub fn claim(page: &str, claim: &JudgedClaim<'_>, files: &mut TableFiles<'_>) ->
         n: claim.n,
         unit: claim.unit.word(),
         exact: claim.is_exact(),
+        slack,
         resolution: (claim.resolution)
             .map(|found| resolution(found, number_of(claim)))
             .unwrap_or_default(),

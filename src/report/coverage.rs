@@ -18,6 +18,9 @@ use std::collections::BTreeMap;
 enum TestExtent {
     /// All cells of a claim on the statement meet its conditions.
     Inside,
+    /// The same, but every such claim is supported by a bound that binds nowhere ([`ClaimText::slack`]).
+    #[serde(rename = "inside but not binding")]
+    NotBinding,
     /// Some cells of a claim on it meet its conditions.
     Partly,
     /// There are claims on it, and no cell of them is known to meet its conditions.
@@ -36,14 +39,28 @@ impl TestExtent {
     /// program. A claim whose conditions cannot be checked, or that has no cells, or no results of any, counts as
     /// outside.
     fn of(statement: &Statement, claims: &[&ClaimText]) -> Self {
-        let each = claims.iter().map(|claim| match inside(claim, &statement.name) {
-            "inside" => Self::Inside,
-            "partly outside" => Self::Partly,
-            IDENTITY => Self::Engine,
+        let by_claims =
+            claims.iter().map(|claim| Self::by_claim(inside(claim, &statement.name), claim.slack));
+        Self::best(by_claims, &statement.tests)
+    }
+
+    /// How well one claim tests a statement. `conditions` says what [`inside`] does; `slack` is the largest ratio to a
+    /// bound that binds nowhere.
+    fn by_claim(conditions: &str, slack: Option<f64>) -> Self {
+        match (conditions, slack) {
+            ("inside", None) => Self::Inside,
+            ("inside", Some(_)) => Self::NotBinding,
+            ("partly outside", _) => Self::Partly,
+            (IDENTITY, _) => Self::Engine,
             _ => Self::Outside,
-        });
-        let tests = (!statement.tests.is_empty()).then_some(Self::Engine);
-        each.chain(tests).min().unwrap_or(Self::Nothing)
+        }
+    }
+
+    /// The best of the extents to which single claims test a statement and that of `tests`, the program's own tests of
+    /// it.
+    fn best(by_claims: impl Iterator<Item = Self>, tests: &[String]) -> Self {
+        let by_tests = (!tests.is_empty()).then_some(Self::Engine);
+        by_claims.chain(by_tests).min().unwrap_or(Self::Nothing)
     }
 }
 
@@ -281,5 +298,50 @@ impl ErratumEntry {
             numbers: TextTable::new(&["number", "as printed", "as it holds"], rows),
             shown_by: shown_by.collect(),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A bound that is far above every measured value is counted by itself, unless another claim inside of the
+    /// conditions tests the statement.
+    #[test]
+    fn a_statement_whose_bounds_bind_nowhere_is_counted_apart() {
+        let binding = ("inside", None);
+        let slack = ("inside", Some(0.0335));
+        let slack_in_part = ("partly outside", Some(0.01));
+        let outside = ("outside", None);
+        let identity = (IDENTITY, None);
+        for (claims, expected) in [
+            (vec![binding], TestExtent::Inside),
+            (vec![slack, binding], TestExtent::Inside),
+            (vec![outside, slack], TestExtent::NotBinding),
+            (vec![slack, slack], TestExtent::NotBinding),
+            (vec![("partly outside", None), slack], TestExtent::NotBinding),
+            (vec![slack_in_part], TestExtent::Partly),
+            (vec![outside], TestExtent::Outside),
+            (vec![("", None)], TestExtent::Outside),
+            (vec![identity], TestExtent::Engine),
+            (vec![], TestExtent::Nothing),
+        ] {
+            let by_claims =
+                claims.iter().map(|(conditions, slack)| TestExtent::by_claim(conditions, *slack));
+            assert_eq!(TestExtent::best(by_claims, &[]), expected, "{claims:?}");
+        }
+        let tests = ["tests/suite/statements.rs: a_test".to_owned()];
+        assert_eq!(TestExtent::best(std::iter::empty(), &tests), TestExtent::Engine);
+        let slack_alone = std::iter::once(TestExtent::NotBinding);
+        assert_eq!(TestExtent::best(slack_alone, &tests), TestExtent::NotBinding);
+    }
+
+    /// The title of the page has one count for each extent, in this order and in these words.
+    #[test]
+    fn extents_are_tallied_by_their_names() {
+        let extents = [TestExtent::NotBinding, TestExtent::Partly, TestExtent::Inside];
+        let counts = tally(extents.into_iter().chain([TestExtent::Inside]));
+        let text = serde_json::to_string(&counts).unwrap();
+        assert_eq!(text, r#"[["inside",2],["inside but not binding",1],["partly",1]]"#);
     }
 }

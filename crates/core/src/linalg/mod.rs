@@ -12,6 +12,7 @@ mod lyapunov;
 mod positive;
 mod row_space;
 mod solve;
+mod symmetric;
 
 pub use double_double::{DD_EPSILON, DD_EXP_ERROR, Dd};
 pub use iteration::{DIRECT, KRYLOV, RESTARTS, contracts, fixed_point, growth, radius};
@@ -19,6 +20,7 @@ pub use lyapunov::solve_lyapunov;
 pub use positive::SymmetricBlocks;
 pub use row_space::RowSpace;
 pub use solve::{Cholesky, Singular, cholesky, least_eigenvalue_bound, refine, solve, solve_rows};
+pub use symmetric::SymmetricEigen;
 
 use crate::kernel::outer::{add_outer_products, add_rows, add_to_lower_triangle};
 use crate::kernel::{Rows, axpy, products};

@@ -18,6 +18,7 @@ mod cost;
 pub mod custom;
 pub mod dataset;
 mod defaults;
+pub mod drawn_quadratic;
 mod exact;
 mod facts;
 mod fault;

@@ -150,27 +150,35 @@ impl super::settings::Settings for Settings {
             axpy(-pull, &g, &mut offset);
             clients.push(Affine::new(hessian, offset));
         }
-        let mean = Affine::weighted_mean(clients.iter(), None);
-        let message = "the system is singular in double precision";
-        let optimum = mean.solve().map_err(|_| Fault::new("spectrum", message))?;
-        let mean = mean.matrix;
-        let noise = self.noise;
-        let multiplicative = self.multiplicative_noise;
-        let form = self.multiplicative_form;
-        Ok(Quadratic { noise, multiplicative, form, clients, mean, optimum })
+        let type_of = (0..self.clients).collect();
+        let noise = GradientNoise {
+            additive: self.noise,
+            multiplicative: self.multiplicative_noise,
+            form: self.multiplicative_form,
+        };
+        Quadratic::new(clients, type_of, noise)
     }
+}
+
+/// The noise of the oracle F(θ; Z) = (1 + τw) ∇f(θ) + σε.
+#[derive(Clone, Copy, Debug)]
+pub struct GradientNoise {
+    /// σ, the standard deviation of the additive noise in each entry.
+    pub additive: f64,
+    /// τ, the standard deviation of the random factor 1 + τw.
+    pub multiplicative: f64,
+    /// The law of w.
+    pub form: MultiplicativeForm,
 }
 
 /// An instance: the quadratic of each client, and the noise of its oracle.
 pub struct Quadratic {
-    /// σ, the standard deviation of the additive noise in each entry.
-    noise: f64,
-    /// τ, the standard deviation of the random factor 1 + τw.
-    multiplicative: f64,
-    /// The law of w.
-    form: MultiplicativeForm,
+    /// The noise of the oracle of every client.
+    noise: GradientNoise,
     /// ∇f_c: H_c and H_c θ_c*.
     clients: Vec<Affine>,
+    /// The type of each client: clients of one type have the same H_c and θ_c*.
+    type_of: Vec<usize>,
     /// The mean of the H_c.
     mean: Matrix,
     /// θ*.
@@ -181,13 +189,30 @@ pub struct Quadratic {
 const LONG: usize = 16;
 
 impl Quadratic {
+    /// The quadratics of these clients with this noise; `type_of` is the type of each.
+    ///
+    /// # Errors
+    /// If their mean has no unique minimiser in double precision.
+    pub(super) fn new(
+        clients: Vec<Affine>,
+        type_of: Vec<usize>,
+        noise: GradientNoise,
+    ) -> Result<Self, Fault> {
+        let mean = Affine::weighted_mean(clients.iter(), None);
+        let message = "the system is singular in double precision";
+        let optimum = mean.solve().map_err(|_| Fault::new("spectrum", message))?;
+        Ok(Self { noise, clients, type_of, mean: mean.matrix, optimum })
+    }
+
     /// Draws 1 + τw, the factor of multiplicative noise.
     #[inline(always)]
     fn draw_factor(&self, rng: &mut Stream) -> f64 {
-        match self.form {
-            MultiplicativeForm::Gaussian => 1.0 + self.multiplicative * rng.gaussian(),
-            MultiplicativeForm::TwoPoint if rng.bits() >> 63 == 0 => 1.0 - self.multiplicative,
-            MultiplicativeForm::TwoPoint => 1.0 + self.multiplicative,
+        match self.noise.form {
+            MultiplicativeForm::Gaussian => 1.0 + self.noise.multiplicative * rng.gaussian(),
+            MultiplicativeForm::TwoPoint if rng.bits() >> 63 == 0 => {
+                1.0 - self.noise.multiplicative
+            }
+            MultiplicativeForm::TwoPoint => 1.0 + self.noise.multiplicative,
         }
     }
 
@@ -229,29 +254,43 @@ impl Facts for Quadratic {
     /// The covariance of a gradient at θ*: σ²I of the additive noise, and τ² ∇f_c(θ*) ∇f_c(θ*)ᵀ of the random factor.
     fn noise_covariance(&self, client: usize) -> Matrix {
         let gradient = self.field_at_optimum(client);
-        let mut covariance = Matrix::identity(self.dim()).scaled(self.noise * self.noise);
-        covariance.add_outer(self.multiplicative * self.multiplicative, &gradient, &gradient);
+        let mut covariance =
+            Matrix::identity(self.dim()).scaled(self.noise.additive * self.noise.additive);
+        covariance.add_outer(
+            self.noise.multiplicative * self.noise.multiplicative,
+            &gradient,
+            &gradient,
+        );
         covariance
     }
     /// The covariance of gradients between two points θ and θ', τ² E F̄_c(θ) F̄_c(θ')ᵀ + σ²I, given
     /// s = E (e, 1)(e', 1)ᵀ with e = θ − θ* and e' = θ' − θ*. It is linear in s, whose last entry multiplies σ²I; that
     /// entry is 1 if s is such a moment, which it need not be.
     fn noise_map(&self, client: usize, s: &Matrix) -> Option<Matrix> {
-        let mean = mean_part(self, client, s).scaled(self.multiplicative * self.multiplicative);
+        let mean = mean_part(self, client, s)
+            .scaled(self.noise.multiplicative * self.noise.multiplicative);
         let one = s[(self.dim(), self.dim())];
-        Some(mean.plus(one * self.noise * self.noise, &Matrix::identity(self.dim())))
+        Some(
+            mean.plus(
+                one * self.noise.additive * self.noise.additive,
+                &Matrix::identity(self.dim()),
+            ),
+        )
     }
     fn linear(&self) -> bool {
         true
     }
+    fn distribution(&self, client: usize) -> usize {
+        self.type_of[client]
+    }
     /// The largest eigenvalue of a client's Hessian times the largest factor on it. A Gaussian factor may be
     /// negative, and has no bound. `Unknown` if an eigenvalue is not found.
     fn draw_smoothness(&self) -> DrawSmoothness {
-        if self.multiplicative > 0.0 && self.form == MultiplicativeForm::Gaussian {
+        if self.noise.multiplicative > 0.0 && self.noise.form == MultiplicativeForm::Gaussian {
             return DrawSmoothness::Unbounded;
         }
         // The larger of the two factors 1 ± τ; the smaller is not negative, since τ is at most 1.
-        let factor = 1.0 + self.multiplicative;
+        let factor = 1.0 + self.noise.multiplicative;
         let norms = self.clients.iter().map(|client| client.matrix.spectral_norm());
         let largest = norms.reduce(|a, b| Some(a?.max(b?))).flatten();
         largest.map_or(DrawSmoothness::Unknown, |most| DrawSmoothness::AtMost(factor * most))
@@ -270,21 +309,21 @@ impl Problem for Quadratic {
     fn oracle(&self, client: usize, draws: &mut Draws<()>, theta: &[f64], field: &mut [f64]) {
         let rng = &mut *draws.rng;
         self.gradient(client, theta, field);
-        if self.multiplicative > 0.0 {
+        if self.noise.multiplicative > 0.0 {
             let factor = self.draw_factor(rng);
             field.iter_mut().for_each(|x| *x *= factor);
         }
-        if self.noise > 0.0 {
-            field.iter_mut().for_each(|x| *x += self.noise * rng.gaussian());
+        if self.noise.additive > 0.0 {
+            field.iter_mut().for_each(|x| *x += self.noise.additive * rng.gaussian());
         }
     }
 
     /// Draws w and ε, as far as they have standard deviations above 0.
     fn draw(&self, _client: usize, draws: &mut Draws<()>, _records: &mut Vec<usize>) {
-        if self.multiplicative > 0.0 {
+        if self.noise.multiplicative > 0.0 {
             self.draw_factor(draws.rng);
         }
-        if self.noise > 0.0 {
+        if self.noise.additive > 0.0 {
             for _ in 0..self.dim() {
                 draws.rng.gaussian();
             }

@@ -4,7 +4,9 @@ use super::arrays::Files;
 use super::fault::Fault;
 use super::form::{OracleForm, Visitor};
 use super::settings::Settings;
-use super::{atoms, custom, garnet, least_squares, lms, logistic, mdp, quadratic, softmax};
+use super::{
+    atoms, custom, drawn_quadratic, garnet, least_squares, lms, logistic, mdp, quadratic, softmax,
+};
 use crate::definition::Definition;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -96,6 +98,7 @@ problems! {
     Mdp("mdp", mdp::Settings),
     Atoms("atoms", atoms::Settings),
     Quadratic("quadratic", quadratic::Settings),
+    DrawnQuadratic("drawn-quadratic", drawn_quadratic::Settings),
     Lms("lms", lms::Settings),
     Logistic("logistic", logistic::Settings),
     LogisticDataset("logistic-dataset", logistic::dataset::Settings),

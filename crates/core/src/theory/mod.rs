@@ -4,6 +4,7 @@
 //! and simulation share no code whose errors could cancel.
 
 pub mod bounds;
+pub mod classes;
 pub mod conditions;
 pub mod deterministic;
 pub mod effort;

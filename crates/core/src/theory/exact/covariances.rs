@@ -79,7 +79,7 @@ impl ProgramMoments<'_> {
             }
             Law::Steps(steps) => {
                 let whole = whole_moments(mean, own.as_ref());
-                self.split_by_type(layers::mapped(&steps.noise, &whole, d, layers), same)
+                self.split_by_type(steps.noise_from(&whole, layers), same)
             }
             Law::Mask { variance, each, shared } => {
                 let mask = MaskLaw { variance: *variance, each: *each, layers };

@@ -6,7 +6,7 @@
 
 use super::coin::GeometricSteps;
 use super::error::MomentsError;
-use super::local::{Drive, Steps, oracle_noise};
+use super::local::{Drive, Steps, constant_noise, oracle_noise};
 use super::pass::{calls_of_pass, has_passes, pass_of};
 use crate::linalg::Matrix;
 use crate::problem::Facts;
@@ -17,6 +17,18 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 /// The most local steps that are kept: where step sizes fall, each round has its own.
 const MOST_KEPT: usize = 4096;
 
+/// What is followed of the noise of local steps.
+#[derive(Clone, Copy, Default, PartialEq, Eq)]
+enum FollowedNoise {
+    /// Its covariance as a linear function of second moments, THEORY (2.6).
+    #[default]
+    OfState,
+    /// Its covariance, which is the same at every θ.
+    Constant,
+    /// Nothing: means alone are followed.
+    Nothing,
+}
+
 /// A cache of the local steps that were computed so far, for one problem: distributions of clients name its entries,
 /// and nothing names the problem. Clones share what they find. The default is an empty cache with noise that keeps no
 /// powers.
@@ -24,8 +36,8 @@ const MOST_KEPT: usize = 4096;
 pub struct KnownSteps {
     /// Whether powers of a local step are kept, so that other numbers of the same steps are products of them.
     shared: bool,
-    /// Whether means alone are followed, which need no noise.
-    of_means: bool,
+    /// What is followed of their noise.
+    noise: FollowedNoise,
     /// Fixed numbers of local steps, by the local step and its number in each run.
     made: Kept<(StepKey, [u64; 2]), Steps>,
     /// Local steps up to a coin, by the local step and the bits of the coin's probability.
@@ -111,14 +123,20 @@ fn kept<K: Eq + Hash, V>(
 impl KnownSteps {
     /// An empty cache for means alone: its local steps have no noise.
     pub fn of_means() -> Self {
-        Self { of_means: true, ..Self::default() }
+        Self { noise: FollowedNoise::Nothing, ..Self::default() }
+    }
+
+    /// An empty cache for a problem whose oracles' noise is the same at every θ: the covariance of local steps is then
+    /// a matrix of the order d. With other oracles its local steps are errors.
+    pub fn of_constant_noise() -> Self {
+        Self { noise: FollowedNoise::Constant, ..Self::default() }
     }
 
     /// An empty cache that keeps the powers of local steps, for the settings of one step size in a search. The noise of
     /// oracles, which is the same for all step sizes, is shared with this cache.
     pub fn afresh(&self) -> Self {
         let oracles = self.oracles.clone();
-        Self { shared: true, of_means: self.of_means, oracles, ..Self::default() }
+        Self { shared: true, noise: self.noise, oracles, ..Self::default() }
     }
 
     /// One local step, THEORY (2.2), (2.3), or one pass over the client's records where it draws them in passes,
@@ -131,13 +149,15 @@ impl KnownSteps {
         OneStep { facts, client, drives, same }: OneStep<'_>,
     ) -> Result<Steps, MomentsError> {
         if has_passes(facts) {
-            return pass_of(facts, client, drives, same, self.of_means);
+            return pass_of(facts, client, drives, same, self.noise == FollowedNoise::Nothing);
         }
-        if self.of_means {
-            return Ok(Steps::new(facts, client, None, drives, same));
-        }
+        let noise_of = match self.noise {
+            FollowedNoise::Nothing => return Ok(Steps::new(facts, client, None, drives, same)),
+            FollowedNoise::Constant => constant_noise,
+            FollowedNoise::OfState => oracle_noise,
+        };
         let oracle = kept(&self.oracles, facts.distribution(client), || {
-            oracle_noise(facts, client).ok_or(MomentsError::OpenField)
+            noise_of(facts, client).ok_or(MomentsError::OpenField)
         })?;
         Ok(Steps::new(facts, client, Some(&oracle), drives, same))
     }

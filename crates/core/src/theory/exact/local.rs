@@ -20,6 +20,7 @@
 //!                second run alone does
 //! ```
 
+use super::layers;
 use crate::kernel::axpy;
 use crate::linalg::Matrix;
 use crate::problem::Facts;
@@ -37,8 +38,9 @@ pub struct Steps {
     pub(super) rest: f64,
     /// Π_h of each run, d × n: THEORY (2.2) for one step, THEORY (2.5) for several.
     pub ends: [Matrix; 2],
-    /// 𝒩_h, d² × n n', THEORY (2.6); without rows where means alone are followed.
-    pub noise: Matrix,
+    /// 𝒩_h, d² × n n', THEORY (2.6); without rows where means alone are followed. Where the oracle's noise is the same
+    /// everywhere it is one column, the factor of E 1·1, since nothing else of E y y'ᵀ enters.
+    pub(super) noise: Matrix,
 }
 
 /// What drives a client in one run: its local update, and whether it has a drift of its own.
@@ -74,6 +76,25 @@ fn end_of_one(facts: &dyn Facts, client: usize, drive: Drive) -> Matrix {
     })
 }
 
+/// C_k(E 1·1), d² numbers, of a client whose oracle's noise is the same at every θ; `None` if it is not, or second
+/// moments do not close.
+pub fn constant_noise(facts: &dyn Facts, client: usize) -> Option<Matrix> {
+    let d = facts.dim();
+    for j in 0..=d {
+        for k in (0..=d).filter(|k| (j, *k) != (d, d)) {
+            let mut unit = Matrix::zeros(d + 1, d + 1);
+            unit[(j, k)] = 1.0;
+            let found = facts.noise_map(client, &unit)?;
+            if found.entries().iter().any(|x| *x != 0.0) {
+                return None;
+            }
+        }
+    }
+    let mut one = Matrix::zeros(d + 1, d + 1);
+    one[(d, d)] = 1.0;
+    Some(Matrix::from_entries(d * d, 1, facts.noise_map(client, &one)?.into_entries()))
+}
+
 /// C_k of THEORY (1.2) as a matrix, d² × (d+1)²: the covariance of a client's oracle at two points with the same
 /// draw, from E (e, 1)(e', 1)ᵀ. `None` if second moments do not close.
 pub fn oracle_noise(facts: &dyn Facts, client: usize) -> Option<Matrix> {
@@ -95,8 +116,8 @@ pub fn oracle_noise(facts: &dyn Facts, client: usize) -> Option<Matrix> {
 impl Steps {
     /// One local step of client `client` in two runs on the same draws (or in one run, given twice, if `same`): Π_1 of
     /// THEORY (2.2) and 𝒩_1 of THEORY (2.3), where `oracle` is the matrix of C_k that [`oracle_noise`]
-    /// computes. 𝒩_1 reads (e, 1) of each y alone. Without `oracle` means alone are followed. The numbers of steps in
-    /// `drives` are not read.
+    /// computes, or the column that [`constant_noise`] computes. 𝒩_1 reads (e, 1) of each y alone. Without `oracle` means
+    /// alone are followed. The numbers of steps in `drives` are not read.
     pub fn new(
         facts: &dyn Facts,
         client: usize,
@@ -114,6 +135,9 @@ impl Steps {
         };
         // Of batches of B and B' draws the smaller one is the beginning of the larger one.
         let scale = a.update.step * b.update.step / a.update.batch.max(b.update.batch) as f64;
+        if oracle.cols() == 1 {
+            return Self { d, same, rest: 1.0, ends, noise: oracle.scaled(scale) };
+        }
         let mut noise = Matrix::zeros(d * d, rows * cols);
         for i in 0..d * d {
             for j in 0..=d {
@@ -148,12 +172,32 @@ impl Steps {
         self.noise.rows() == 0
     }
 
+    /// Whether the noise is the same whatever the state in which the client begins.
+    fn has_constant_noise(&self) -> bool {
+        self.noise.cols() == 1
+    }
+
+    /// 𝒩_h(E y y'ᵀ), THEORY (2.6), in `layers` layers: the covariance of the noises of the two ends, d × d. `whole` is
+    /// E y y'ᵀ.
+    pub(super) fn noise_from(&self, whole: &Matrix, layers: usize) -> Matrix {
+        if !self.has_constant_noise() {
+            return layers::mapped(&self.noise, whole, self.d, layers);
+        }
+        let unit = layers::entry(whole, (self.d, self.d), layers);
+        Matrix::from_fn(self.d, self.d * layers, |i, j| {
+            unit[j % layers] * self.noise[(i * self.d + j / layers, 0)]
+        })
+    }
+
     /// The larger of two sizes of the map of E e eᵀ to itself: (the largest entry of M_h)², or the largest coefficient
     /// of E e eᵀ in the noise map. It vanishes as the number of steps grows if and only if second moments contract, and
     /// is NaN if a coefficient is.
     pub(super) fn size(&self) -> f64 {
         let cols = self.ends[1].cols();
         let mut most = largest(&self.factor(0)) * largest(&self.factor(1));
+        if self.has_constant_noise() {
+            return most;
+        }
         for i in 0..self.noise.rows() {
             for k in 0..self.d * self.d {
                 most = maximum(most, self.noise[(i, k / self.d * cols + k % self.d)].abs());
@@ -176,6 +220,10 @@ impl Steps {
         if self.is_of_means() {
             return Self { rest, ends, ..self.clone() };
         }
+        if self.has_constant_noise() {
+            let noise = self.constant_noise_after(next);
+            return Self { d, same: self.same, rest, ends, noise };
+        }
         let of_next = self.pulled_back(&next.noise);
         // The noise n of these steps becomes M n, and its covariance adds to what the later noise reads.
         let a = next.factor(0);
@@ -187,6 +235,16 @@ impl Steps {
         let mut noise = self.mirrored(|rows| rows_of(&propagate, rows).times(&self.noise));
         noise.add(1.0, &of_next);
         Self { d, same: self.same, rest, ends, noise }
+    }
+
+    /// The constant noise after the steps `next` that follow these ones, THEORY (2.6).
+    fn constant_noise_after(&self, next: &Self) -> Matrix {
+        let d = self.d;
+        let before = Matrix::from_entries(d, d, self.noise.entries().to_vec());
+        let moved = next.factor(0).times(&before).times_transposed(&next.factor(1));
+        let mut noise = Matrix::from_entries(d * d, 1, moved.into_entries());
+        noise.add(self.rest * self.rest, &next.noise);
+        noise
     }
 
     /// A map of E y y'ᵀ to d × d matrices, with d² rows and as many columns as the noise map: `rows_of_map` computes

@@ -23,6 +23,7 @@ mod error;
 mod form;
 mod known;
 mod layers;
+mod linear_rounds;
 mod local;
 mod moments;
 mod noise;
@@ -43,6 +44,7 @@ mod variates;
 
 pub use error::{KeptSum, MomentsError};
 pub use known::KnownSteps;
+pub use linear_rounds::LinearRounds;
 pub use moments::{ProgramMoments, closes};
 pub use outline::Outline;
 pub use pass::check_passes;

@@ -11,6 +11,7 @@
 //! ```
 
 use super::known::{KnownSteps, OneStep};
+use super::linear_rounds::LinearRounds;
 use super::local::{Drive, Steps};
 use super::squares::{MeanRounds, StartError};
 use super::types::Type;
@@ -32,6 +33,8 @@ pub struct Outline {
     steps: Vec<Vec<Arc<Steps>>>,
     /// The estimate's error Σ_r weight_r e_r from u, d rows.
     result: Matrix,
+    /// F̄_g(θ*) of each type whose corrections are among the numbers.
+    fields: Vec<Vec<f64>>,
 }
 
 /// The order of the numbers of u: the number 1, e_r of each run, and ζ_g of each run and type.
@@ -104,6 +107,8 @@ impl Outline {
             steps.push(of_pairs);
         }
         let optimum = facts.optimum();
+        let fields: Vec<Vec<f64>> =
+            types[..corrected].iter().map(|t| facts.field_at_optimum(t.first)).collect();
         // Columns (1, e_1, …, ζ_1, …) of the start: all runs begin at θ_0, and with ξ_k = 0, so that ζ_k = F̄_k(θ*).
         let mut columns = Vec::new();
         for (apart, unit) in start.columns(optimum) {
@@ -111,8 +116,8 @@ impl Outline {
             for _ in 0..layout.runs {
                 column.extend(&apart);
             }
-            for g in (0..layout.runs).flat_map(|_| 0..corrected) {
-                column.extend(facts.field_at_optimum(types[g].first).iter().map(|x| unit * x));
+            for field in (0..layout.runs).flat_map(|_| &fields) {
+                column.extend(field.iter().map(|x| unit * x));
             }
             columns.push(column);
         }
@@ -126,7 +131,7 @@ impl Outline {
             means: Matrix::zeros(0, 0),
             ends: Vec::new(),
         };
-        let mut new = Self { means, layout, runs, types: types.to_vec(), steps, result };
+        let mut new = Self { means, layout, runs, types: types.to_vec(), steps, result, fields };
         new.means.means = new.map();
         new.means.ends = vec![new.result.times(&new.means.means)];
         Some(new)
@@ -231,6 +236,33 @@ impl Outline {
         noise
     }
 
+    /// The rounds as a linear map with additive noise, THEORY (6.9), from a start at this distance `apart` from θ*, d
+    /// numbers. The oracles' noise must be the same at every θ.
+    pub fn linear_rounds(&self, apart: &[f64]) -> LinearRounds {
+        let layout = self.layout;
+        let n = layout.size() - 1;
+        let mut start_of_distance = vec![0.0; n];
+        for r in 0..layout.runs {
+            start_of_distance[layout.estimate(r) - 1..][..layout.d].copy_from_slice(apart);
+        }
+        let mut start_of_gradients = vec![0.0; n];
+        for (r, g) in (0..layout.runs).flat_map(|r| (0..layout.corrected).map(move |g| (r, g))) {
+            let to = &mut start_of_gradients[layout.correction(r, g) - 1..][..layout.d];
+            to.copy_from_slice(&self.fields[g]);
+        }
+        // The noise is that at any mean of the state.
+        let mut somewhere = vec![0.0; n + 1];
+        somewhere[0] = 1.0;
+        LinearRounds {
+            map: self.means.linear(),
+            constant: (1..=n).map(|i| self.means.means[(i, 0)]).collect(),
+            start_of_distance,
+            start_of_gradients,
+            noise: self.noise_at(&somewhere),
+            result: Matrix::from_fn(layout.d, n, |i, j| self.result[(i, j + 1)]),
+        }
+    }
+
     /// The state in which a client of type g begins its local steps in a run, from u: (e_r, 1, ζ_g), or (e_r, 1)
     /// without corrections.
     fn begin(&self, run: usize, g: usize, u: &[f64]) -> Vec<f64> {
@@ -258,7 +290,7 @@ impl Outline {
         // Runs with draws of their own are not correlated.
         for (r, s) in self.layout.pairs().filter(|(r, s)| r == s || self.runs.is_common) {
             let begins = Matrix::outer(&self.begin(r, g, u), &self.begin(s, g, u));
-            let found = self.steps[g][pair(r, s)].noise.apply(begins.entries());
+            let found = self.steps[g][pair(r, s)].noise_from(&begins, 1).into_entries();
             for (i, j) in (0..d).flat_map(|i| (0..d).map(move |j| (i, j))) {
                 let x = found[i * d + j] / self.types[g].count;
                 of_ends[(r * d + i, s * d + j)] = x;

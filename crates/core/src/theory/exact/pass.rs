@@ -354,7 +354,7 @@ mod tests {
                     }
                     let found = pass_of(&problem, client, drives, false, false).unwrap();
                     assert!(sample::distance(&found.ends[0].apply(y), &mean) < 1e-13);
-                    let noise = found.noise.apply(Matrix::outer(y, y).entries());
+                    let noise = found.noise_from(&Matrix::outer(y, y), 1).into_entries();
                     let means = Matrix::outer(&mean, &found.ends[1].apply(y));
                     let covariance = second.plus(-1.0, &means);
                     assert!(sample::distance(&noise, covariance.entries()) < 1e-13);

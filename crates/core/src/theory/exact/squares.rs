@@ -299,7 +299,7 @@ const MOST_DOUBLINGS: usize = 60;
 
 impl MeanRounds {
     /// M of THEORY (5.1): the map over a cycle of E u without the number 1, which is the first number of u.
-    fn linear(&self) -> Matrix {
+    pub(super) fn linear(&self) -> Matrix {
         let n = self.means.rows() - 1;
         Matrix::from_fn(n, n, |i, j| self.means[(i + 1, j + 1)])
     }

@@ -1,0 +1,183 @@
+//! Coefficients against the errors of exact moments, on instances with other distances, heterogeneities and noise.
+
+use super::*;
+use crate::algorithm::minibatch_sgd::MinibatchSgd;
+use crate::algorithm::richardson_romberg::{Base, Coupling, Extrapolate, RichardsonRomberg};
+use crate::algorithm::rounds::{ProblemSize, local_runs};
+use crate::algorithm::{SearchedSpecs, Settings, Spec, fedavg, scaffold};
+use crate::linalg::Matrix;
+use crate::problem::Facts;
+use crate::problem::drawn_quadratic;
+use crate::problem::spectrum::Spectrum;
+use crate::round_program::{RoundSettings, Rounds};
+use crate::sample;
+use crate::theory::exact::{KnownSteps, LinearRounds, Outline, StartError, Type};
+use crate::theory::frontier::{Search, StepSizes, curve, search};
+use std::sync::Arc;
+
+/// Six clients of three types in three dimensions, with a ζ₁ and a σ of 1.
+fn class() -> drawn_quadratic::Settings {
+    drawn_quadratic::Settings {
+        dimension: 3,
+        clients: 6,
+        types: 3,
+        spectrum: Spectrum { from: 0.1, to: 1.0 },
+        gradient_heterogeneity: 1.0,
+        hessian_heterogeneity: 0.05,
+        noise: 1.0,
+    }
+}
+
+/// Algorithms of local steps.
+fn algorithms() -> Vec<Spec> {
+    let mut server = fedavg::Settings::new(0.2, 5);
+    server.own.own.server_step = 1.5;
+    let plain = fedavg::Settings::new(0.2, 5);
+    let romberg = |over, coupling| {
+        let own = RichardsonRomberg { over, coupling, ..sample::romberg(5, Extrapolate::StepSize) };
+        Spec::RichardsonRomberg(Settings::plain(0.2, own))
+    };
+    vec![
+        Spec::MinibatchSgd(Settings::plain(0.2, MinibatchSgd::new(5))),
+        Spec::FedAvg(plain),
+        Spec::FedAvg(server),
+        Spec::Scaffold(scaffold::Settings::new(0.2, 5)),
+        romberg(Base::Fedavg, Coupling::Common),
+        romberg(Base::Fedavg, Coupling::Independent),
+        romberg(Base::Scaffold, Coupling::Common),
+    ]
+}
+
+/// The rounds of an algorithm on a problem from a start at this distance from θ*.
+fn rounds_of(facts: &dyn Facts, spec: &Spec, apart: &[f64]) -> LinearRounds {
+    let (first, type_of) =
+        crate::problem::group_clients(facts.clients(), |client| facts.distribution(client));
+    let types = Type::all(&first, &type_of);
+    let runs = local_runs(&spec.components(), 1).unwrap();
+    let start = StartError::Point(facts.optimum().iter().zip(apart).map(|(x, a)| x + a).collect());
+    let known = KnownSteps::of_constant_noise();
+    Outline::new(runs, facts, &types, &start, &known).unwrap().linear_rounds(apart)
+}
+
+#[test]
+fn errors_are_those_of_exact_moments() {
+    let apart = [0.6, 0.0, -0.8];
+    let unit = sample::build(&class(), 7);
+    let sizes = Sizes { distance: 2.0, gradients: 0.3, noise: 0.04 };
+    let other = drawn_quadratic::Settings { gradient_heterogeneity: 0.3, noise: 0.2, ..class() };
+    let other = sample::build(&other, 7);
+    let size = ProblemSize { clients: 6, dimension: 3 };
+    let mut reached = 0;
+    for spec in algorithms() {
+        let found = Coefficients::new(&rounds_of(&unit, &spec, &apart));
+        assert!(found.is_settled && found.rounds.len() > 40, "{}", spec.kind());
+        let start = other.optimum().iter().zip(apart).map(|(x, a)| x + 2.0 * a).collect();
+        let search = Search {
+            known: vec![Arc::new(SearchedSpecs::built_in(spec.clone(), size))],
+            algorithms: vec![0],
+            clients: vec![6],
+            targets: Vec::new(),
+            local_steps: vec![5],
+            step_sizes: StepSizes { from: 0.2, to: 0.2, points: 1 },
+            refinements: 0,
+            prices: Vec::new(),
+            start: StartError::Point(start),
+        };
+        let settings =
+            RoundSettings { algorithm: 0, clients: 6, local_steps: 5, step_size: 0.2, choice: 0 };
+        let last = *found.rounds.last().unwrap() as usize;
+        let exact = curve(&other, &search, &settings).unwrap().errors(last);
+        for (round, error) in found.rounds.iter().zip(found.errors(&sizes)) {
+            let want = exact[*round as usize];
+            assert!((error - want).abs() < 1e-11 * want, "{} {round}: {error} {want}", spec.kind());
+        }
+        for target in [1.5, 0.3, 0.1, 0.03] {
+            let have = found.rounds_to(&sizes, target * target);
+            let is_above = |error: &f64| *error > target * target;
+            let want = exact.iter().rposition(is_above).map(|above| above as u64 + 1);
+            let want = want.filter(|want| *want <= last as u64);
+            assert_eq!(have.is_some(), want.is_some(), "{} {target}", spec.kind());
+            let Some((have, want)) = have.zip(want) else { continue };
+            assert!(want <= have && have <= want + want / 16, "{} {have} {want}", spec.kind());
+            reached += 1;
+        }
+    }
+    assert!(reached > 12, "{reached}");
+}
+
+#[test]
+fn rounds_that_diverge_have_no_coefficients() {
+    let rounds = LinearRounds {
+        map: Matrix::identity(2).scaled(1.5),
+        constant: vec![0.0; 2],
+        start_of_distance: vec![1.0, 0.0],
+        start_of_gradients: vec![0.0; 2],
+        noise: Matrix::identity(2),
+        result: Matrix::identity(2),
+    };
+    assert!(Coefficients::new(&rounds).rounds.is_empty());
+    let slow = LinearRounds { map: Matrix::identity(2).scaled(1.0 - 1e-9), ..rounds };
+    let found = Coefficients::new(&slow);
+    assert!(!found.is_settled && found.rounds.last() == Some(&(32 + 16 * ((1 << 14) - 1) * 2)));
+}
+
+/// The algorithms as a search varies their settings.
+fn searched() -> Vec<Arc<dyn Rounds>> {
+    let size = ProblemSize { clients: 6, dimension: 3 };
+    let all = algorithms().into_iter();
+    all.map(|spec| Arc::new(SearchedSpecs::built_in(spec, size)) as Arc<dyn Rounds>).collect()
+}
+
+#[test]
+fn least_costs_are_those_of_a_search() {
+    let problem = drawn_quadratic::Settings { gradient_heterogeneity: 0.3, noise: 0.2, ..class() };
+    let problem = sample::build(&problem, 11);
+    let apart = [1.2, 0.0, -1.6];
+    let tried = TriedSettings {
+        largest_step: 1.5,
+        steps: 24,
+        per_factor: 1,
+        local_steps: vec![1, 2, 8, 32],
+    };
+    let tables = CostTables::new(&problem, &apart, &searched(), &tried);
+    let mut compared = 0;
+    for (target, price) in [(0.5, 1.0), (0.1, 100.0), (0.05, 10.0)] {
+        let square = ClassSquare {
+            sizes: Sizes { distance: 1.0, gradients: 1.0, noise: 1.0 },
+            target,
+            price,
+        };
+        let found = tables.least(&square);
+        let smallest = tried.largest_step * libm::pow(ROBUST_FACTOR, -23.0);
+        let start = problem.optimum().iter().zip(apart).map(|(x, a)| x + a).collect();
+        let brute = Search {
+            known: searched(),
+            algorithms: (0..searched().len()).collect(),
+            clients: vec![6],
+            targets: vec![target],
+            local_steps: tried.local_steps.clone(),
+            step_sizes: StepSizes { from: smallest, to: 1.5, points: 24 },
+            refinements: 0,
+            prices: Vec::new(),
+            start: StartError::Point(start),
+        };
+        let reached = search(&problem, &brute, &|_| ()).unwrap();
+        for (algorithm, found) in found.iter().enumerate() {
+            let of_algorithm =
+                reached.iter().filter(|one| one.held && one.run.algorithm == algorithm);
+            let cost = |one: &crate::theory::frontier::Reached| {
+                let of_round = brute.round_price(&one.run);
+                one.rounds as f64 * (price * of_round.communications + of_round.gradients)
+            };
+            let want = of_algorithm.map(cost).reduce(f64::min);
+            assert_eq!(found.least.is_some(), want.is_some(), "{algorithm}");
+            let Some((have, want)) = found.least.zip(want) else { continue };
+            assert!(want <= have.cost && have.cost <= want * (1.0 + 1.0 / 16.0), "{have:?} {want}");
+            if let Some(robust) = found.robust {
+                assert!(have.cost <= robust.cost);
+                compared += 1;
+            }
+        }
+    }
+    assert!(compared > 15, "{compared}");
+}

@@ -185,7 +185,7 @@ fn weighted_norm(d: usize, n: usize, map: impl Fn(&[f64]) -> Vec<f64>) -> f64 {
 }
 
 /// SLIDES: without noise Scaffold's iterates and control variates come together by (1 − γμ)^H in a
-/// round if γHL ≤ 1; beyond, not always.
+/// round if γHL ≤ 1; beyond, not always. THEORY (7.2) proves half of this exponent, with noise too.
 #[test]
 fn scaffold_contracts_without_noise_where_the_condition_holds() {
     let mut rng = Stream::shared_instance(7);

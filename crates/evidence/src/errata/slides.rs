@@ -202,7 +202,7 @@ mod tests {
         ]);
     }
 
-    /// The norm with the weight (γH)²/N, in which the squared distance falls by (1 − γμ)^H.
+    /// The norm with the weight (γH)²/N, in which the squared distance falls by (1 − γμ)^H: THEORY (7.2).
     #[test]
     fn the_joint_distance_falls_in_the_weighted_norm_only() {
         for (step, steps) in [(0.1, 1), (1.0 / 3.0, 1), (1.0 / 15.0, 5)] {
@@ -212,7 +212,7 @@ mod tests {
             assert!(weighted <= allowed, "{weighted} {allowed}");
             assert!(joint_contraction(step, steps).holds > 1.2);
         }
-        // What the derivation needs: (H − 1)(2H − 1)/(6H²) ≤ (1 − 1/H)^H.
+        // What the proof needs, THEORY (7.5): (H − 1)(2H − 1)/(6H²) ≤ (1 − 1/H)^H.
         for steps in (1..2000).map(f64::from) {
             let variates = (steps - 1.0) * (2.0 * steps - 1.0) / (6.0 * steps * steps);
             assert!(variates <= libm::pow(1.0 - 1.0 / steps, steps), "{steps}");

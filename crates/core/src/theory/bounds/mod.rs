@@ -208,10 +208,11 @@ struct ClientWork {
 /// (1 − γμ)^{Ht}: an upper bound of the factor by which the mean square distance of two runs on the same noise has
 /// changed after t = `rounds` rounds of H local steps. It is proved for FedAvg if γL ≤ 1 (RR Propositions 1, 3; their
 /// first version asks γ ≤ 1/(2L)), and for Scaffold of option II whose runs begin with control variates of 0 if
-/// γHL ≤ 1 (the errata of SLIDES, which prints the factor for the distance itself instead of its square). `None` if the
-/// run does not meet the statement's conditions, or the constants that they need are not known. μ is the least strong
-/// convexity of a client's function, as both proofs need it, and not that of their mean. L is that of single draws: on
-/// linear fields the smallest with E AᵀA ≼ L sym Ā, since the proofs use no more.
+/// γHL ≤ 1, also with the distance of the control variates: THEORY (7.1), (7.2), (7.3), (7.4), (7.5), (7.6). SLIDES prints
+/// the factor for the distance itself instead of its square. `None` if the run does not meet the statement's conditions, or
+/// the constants that they need are not known. μ is the least strong convexity of a client's function, as both proofs
+/// need it, and not that of their mean. L is that of single draws: on linear fields the smallest with E AᵀA ≼ L sym Ā,
+/// since the proofs use no more.
 pub fn contraction(run: &PublishedRun<'_>) -> Option<f64> {
     let name = match run.algorithm {
         FedAvg => "RR Proposition 3",

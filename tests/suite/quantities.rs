@@ -23,7 +23,7 @@ fn manifest(quantity: Quantity) -> String {
         if name == "sq-error-reference" { "reference = { optimum-of-client = 0 }" } else { "" };
     let claims = claims(quantity);
     // Where the quantity is one of control variates, the first algorithm has some too, under the name of the other.
-    let first = if matches!(name, "lyapunov" | "correction-sum") {
+    let first = if matches!(name, "lyapunov" | "correction-sum" | "sq-coupling-variates") {
         "[[algorithm.scaffold]]\nlabel = \"FedAvg\"\nvariates = \"option-one\""
     } else {
         "[[algorithm.fedavg]]"

@@ -485,3 +485,26 @@ fn coupled_runs_have_their_exact_distance() {
         assert_mean(&found, exact[0], &format!("{:?}", terms.variates));
     }
 }
+
+/// So has their mean square distance with control variates.
+#[test]
+fn coupled_runs_have_their_exact_distance_with_variates() {
+    let problem = linear_problem();
+    let start: Vec<f64> = problem.optimum().iter().map(|x| x + 1.0).collect();
+    let terms = Terms::scaffold(0.1, 3);
+    let components = [Component::one(terms.clone())];
+    let moments = ExactMoments::new(&problem, &components).unwrap();
+    let exact = moments.coupled_with_variates(&start, &[4]).unwrap().unwrap();
+    // γH.
+    let length = 0.3_f64;
+    let weight = length * length / problem.clients() as f64;
+    let apart = |replicate| {
+        let one = sample::run(&problem, &terms, &start, 4, replicate);
+        let other = sample::run(&problem, &terms, problem.optimum(), 4, replicate);
+        let [variates, others] = [&one, &other].map(|run| run.clients().unwrap().corrections);
+        distance(one.estimate(), other.estimate()).powi(2)
+            + weight * distance(variates, others).powi(2)
+    };
+    let found: Vec<f64> = (0..4000).map(apart).collect();
+    assert_mean(&found, exact[0], "with variates");
+}

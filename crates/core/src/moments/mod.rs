@@ -126,11 +126,33 @@ impl<'a> ExactMoments<'a> {
     /// # Errors
     /// Why it is not known, such as that clients communicate by a coin.
     pub fn coupled(&self, start: &[f64], rounds: &[u64]) -> Result<Vec<f64>, MomentsError> {
+        self.check_coupled()?;
+        let program = self.program(rounds.last().copied().unwrap_or(0))?;
+        ProgramMoments::new(&program, self.facts, None)?.coupled(start, rounds)
+    }
+
+    /// E‖θ_t − θ'_t‖² + Σ_k π_k ℓ_k² E‖ξ_k − ξ'_k‖² of the two runs of [`Self::coupled`]: their squared distance in the
+    /// norm of THEORY (7.1). `None` unless the algorithm is one run with control variates.
+    ///
+    /// # Errors
+    /// As [`Self::coupled`].
+    pub fn coupled_with_variates(
+        &self,
+        start: &[f64],
+        rounds: &[u64],
+    ) -> Result<Option<Vec<f64>>, MomentsError> {
+        self.check_coupled()?;
+        let program = self.program(rounds.last().copied().unwrap_or(0))?;
+        let variates = variates_atom(self.components);
+        ProgramMoments::new(&program, self.facts, variates)?.coupled_with_variates(start, rounds)
+    }
+
+    /// An error if the distance of two runs on the same draws is not known, since clients communicate by a coin.
+    fn check_coupled(&self) -> Result<(), MomentsError> {
         if self.components[0].terms.coin().is_some() {
             return Err(MomentsError::RandomLength);
         }
-        let program = self.program(rounds.last().copied().unwrap_or(0))?;
-        ProgramMoments::new(&program, self.facts, None)?.coupled(start, rounds)
+        Ok(())
     }
 
     /// The limits of the moments of the estimate as the number of rounds grows, and of its covariance block; if the

@@ -339,6 +339,31 @@ fn coupled_runs_come_together_as_the_moments_say() {
     }
 }
 
+/// Where θ* is common to all clients and noise multiplies gradients, a run from θ* stays there with control variates of
+/// 0, so that the distance from it with variates is ψ.
+#[test]
+fn the_distance_from_a_run_at_rest_is_psi() {
+    let base = sample::quadratic(4);
+    let settings =
+        quadratic::Settings { hessian_heterogeneity: 0.3, multiplicative_noise: 0.5, ..base };
+    let problem = sample::build(&settings, 1);
+    let start: Vec<f64> = problem.optimum().iter().map(|x| x + 1.0).collect();
+    let rounds = [0, 1, 2, 7];
+    let model = one_run(KEPT, 0.1, 3, None);
+    let exact = ExactMoments::new(&problem, &model).unwrap();
+    let with_variates = exact.coupled_with_variates(&start, &rounds).unwrap().unwrap();
+    let alone = exact.coupled(&start, &rounds).unwrap();
+    for (i, moments) in exact.at_rounds(&start, &rounds, None).unwrap().iter().enumerate() {
+        let psi = moments.lyapunov.unwrap();
+        let found = with_variates[i];
+        assert!((found - psi).abs() < 1e-12 * psi, "{}: {found} {psi}", moments.round);
+        assert_eq!(found > alone[i], moments.round > 0, "{}: {found}", moments.round);
+    }
+    let without = one_run(NONE, 0.1, 3, None);
+    let exact = ExactMoments::new(&problem, &without).unwrap();
+    assert_eq!(exact.coupled_with_variates(&start, &rounds).unwrap(), None);
+}
+
 /// RR Theorem 6: the average of Richardson-Romberg's iterates goes to 2θ̄(γ) − θ̄(2γ) in mean square, as
 /// 1/T, and not to θ* if clients are heterogeneous.
 #[test]

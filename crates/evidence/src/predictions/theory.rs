@@ -146,7 +146,9 @@ impl<'a> Theory<'a> {
         }
         let rows = prepared.recorded.len();
         if matches!(by, Prediction::Contraction | Prediction::ContractionPrinted) {
-            return self.contraction(prepared, by).filter(|_| quantity == Quantity::SqCoupling);
+            let is_distance =
+                matches!(quantity, Quantity::SqCoupling | Quantity::SqCouplingVariates);
+            return self.contraction(prepared, by).filter(|_| is_distance);
         }
         if by.is_bound() {
             let bounds = prepared.recorded.iter().map(|&t| {
@@ -169,6 +171,10 @@ impl<'a> Theory<'a> {
             Prediction::ExactMoments if quantity == Quantity::SqCoupling => {
                 predict::check_exact_moments(prepared).ok()?;
                 predict::coupled_moments(prepared.cell, single_scenario(prepared)?)
+            }
+            Prediction::ExactMoments if quantity == Quantity::SqCouplingVariates => {
+                predict::check_exact_moments(prepared).ok()?;
+                predict::coupled_moments_with_variates(prepared.cell, single_scenario(prepared)?)
             }
             Prediction::ExactMoments => {
                 self.expected.get(id)?.as_ref().ok()?.get(quantity.name()).cloned()
@@ -200,7 +206,8 @@ impl<'a> Theory<'a> {
     }
 
     /// (1 − γμ)^{Ht}‖θ_0 − θ*‖² at each recorded round: RR's bound on the squared distance of two runs on the same
-    /// draws (Propositions 1 and 3). SLIDES prints the square of the factor ([`Prediction::ContractionPrinted`]).
+    /// draws (Propositions 1 and 3). For Scaffold it bounds the distance with control variates too, THEORY (7.2), since
+    /// both runs begin with the same ones. SLIDES prints the square of the factor ([`Prediction::ContractionPrinted`]).
     /// `None` unless the cell has one instance, and is a single run of FedAvg or Scaffold that meets the conditions of
     /// the bound ([`bounds::contraction`]).
     fn contraction(&self, prepared: &Prepared<'_>, by: Prediction) -> Option<Vec<f64>> {

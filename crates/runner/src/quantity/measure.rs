@@ -1,6 +1,6 @@
 //! The value of each metric at a recorded round.
 
-use exactfed_core::federated::Run;
+use exactfed_core::federated::{Clients, Run};
 use exactfed_core::kernel::{axpy, dot, squared_distance};
 use exactfed_core::problem::{Facts, RecordsOf};
 use exactfed_core::theory::exact::Moments;
@@ -12,9 +12,9 @@ pub struct Reading<'a> {
     pub facts: &'a dyn Facts,
     /// The run after the round.
     pub run: &'a dyn Run,
-    /// The estimate of a second run, which starts at θ* and has the same draws, d numbers; `None` unless `sq-coupling`
-    /// is recorded.
-    pub coupled: Option<&'a [f64]>,
+    /// A second run after the same round, which starts at θ* and has the same draws; `None` unless a distance between
+    /// the two is recorded.
+    pub coupled: Option<&'a dyn Run>,
     /// Σ_{1≤s≤t} θ_s, d numbers, and t. The sum is 0 unless `sq-error-average` is recorded.
     pub sum: (&'a [f64], u64),
     /// The reference point r, d numbers; `None` if the manifest states none.
@@ -111,16 +111,34 @@ pub fn correction_sum(reading: &Reading<'_>) -> Option<f64> {
 /// ξ_c*, and under a coin the run must form the ends of its clients ([`sq_error_of_clients`]).
 pub fn lyapunov(reading: &Reading<'_>) -> Option<f64> {
     let own = reading.run.clients()?;
-    let d = reading.facts.dim();
-    let n = own.lengths.len() as f64;
-    let rows = own.corrections.chunks_exact(d).zip(reading.corrections.chunks_exact(d));
-    let mut variates = 0.0;
-    // A weight is N π_c.
-    for (client, ((xi, star), length)) in rows.zip(&own.lengths).enumerate() {
-        variates += reading.facts.weight(client) * length * length * squared_distance(xi, star);
-    }
+    let variates = sq_distance_of_variates(reading.facts, &own, reading.corrections);
     let error = if own.apart { sq_error_of_clients(reading)? } else { reading.sq_error() };
-    Some(error + variates / n)
+    Some(error + variates)
+}
+
+/// ‖θ_t − θ'_t‖² + Σ_c π_c ℓ_c² ‖ξ_c − ξ'_c‖², with ℓ as in [`lyapunov`], and θ' and ξ' those of the run on the same
+/// draws that starts at θ*: the squared distance in the norm in which Scaffold contracts, THEORY (7.1). `None` without
+/// such a run, if the estimate is averaged or combines several runs, or if the algorithm is custom.
+pub fn sq_coupling_with_variates(reading: &Reading<'_>) -> Option<f64> {
+    let coupled = reading.coupled?;
+    let own = reading.run.clients()?;
+    let other = coupled.clients()?;
+    let variates = sq_distance_of_variates(reading.facts, &own, other.corrections);
+    Some(reading.distance_to(coupled.estimate()) + variates)
+}
+
+/// Σ_c π_c ℓ_c² ‖ξ_c − ξ'_c‖², with the control variates ξ_c and the lengths ℓ_c of a run's clients, and other variates
+/// ξ'_c, N rows of d.
+fn sq_distance_of_variates(facts: &dyn Facts, own: &Clients<'_>, others: &[f64]) -> f64 {
+    let d = facts.dim();
+    let n = own.lengths.len() as f64;
+    let rows = own.corrections.chunks_exact(d).zip(others.chunks_exact(d));
+    let mut sum = 0.0;
+    // A weight is N π_c.
+    for (client, ((xi, other), length)) in rows.zip(&own.lengths).enumerate() {
+        sum += facts.weight(client) * length * length * squared_distance(xi, other);
+    }
+    sum / n
 }
 
 /// E‖θ_t − lim E θ_t‖²: the squared distance of the mean from the limit plus the trace of the covariance. `None` if the
@@ -135,4 +153,52 @@ pub fn expected_from_limit(
     let apart: Vec<f64> = (0..d).map(|i| moments.mean[i] + optimum[i] - limit[i]).collect();
     let covariance = moments.covariance.entries();
     Some(dot(&apart, &apart) + (0..d).fold(0.0, |sum, i| sum + covariance[i * d + i]))
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::plan::Plan;
+    use crate::quantity::Quantity;
+    use crate::runner::prepare;
+    use exactfed_core::problem::arrays::NoFiles;
+
+    /// Two clients with different Hessians and one optimum, whose gradients each draw multiplies by 0 or 2.
+    const MANIFEST: &str = r#"title = "t"
+seed = 1
+replicates = 1
+start.offset = 1.0
+budget.rounds = 5
+[record]
+every = 1
+metrics = ["lyapunov", "sq-coupling", "sq-coupling-variates"]
+[problem.quadratic]
+dimension = 2
+clients = 2
+spectrum = { from = 1.0, to = 1.0 }
+hessian-heterogeneity = 0.2
+noise = 0.0
+multiplicative-noise = 1.0
+multiplicative-form = "two-point"
+[[algorithm.scaffold]]
+step-size = 0.2
+local-steps = 2
+"#;
+
+    /// The run from θ* stays there, and its control variates at 0: the distance from it with variates is ψ.
+    #[test]
+    fn the_distance_from_a_run_at_rest_is_psi() {
+        let plan = Plan::of_text(MANIFEST, &[]);
+        let prepared = prepare(&NoFiles, &plan.cells.iter().collect::<Vec<_>>()).unwrap();
+        let trace = prepared[0].simulate(0);
+        let psi = trace.measured(Quantity::Lyapunov);
+        let alone = trace.measured(Quantity::SqCoupling);
+        let with_variates = trace.measured(Quantity::SqCouplingVariates);
+        assert_eq!(with_variates.len(), 6, "each round is recorded");
+        for (value, psi) in with_variates.iter().zip(psi.iter()) {
+            assert!((value - psi).abs() <= 1e-12 * psi, "{value} is not {psi}");
+        }
+        // Both runs begin with the same variates.
+        assert_eq!(with_variates[0], alone[0]);
+        assert!(with_variates[5] > alone[5], "{with_variates:?} {alone:?}");
+    }
 }

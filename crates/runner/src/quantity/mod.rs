@@ -363,11 +363,16 @@ mod tests {
         assert!(unknown.0.is_nan() && unknown.1.is_nan());
     }
 
-    /// What has θ* or the limit in its symbol needs it, and only a twin that starts at θ* needs it
-    /// without showing it.
+    /// What has θ* or the limit in its symbol needs it. Only a variance, ψ and the distances from a run that starts at
+    /// θ* need it without showing it.
     #[test]
     fn what_needs_the_optimum_shows_it() {
-        let others = [Quantity::Variance, Quantity::Lyapunov, Quantity::SqCoupling];
+        let others = [
+            Quantity::Variance,
+            Quantity::Lyapunov,
+            Quantity::SqCoupling,
+            Quantity::SqCouplingVariates,
+        ];
         for quantity in Quantity::ALL {
             let shows = ["θ*", "lim"].iter().any(|sign| quantity.formula().contains(sign));
             let needs = shows || others.contains(quantity);

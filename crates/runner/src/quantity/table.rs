@@ -190,9 +190,17 @@ quantities! {
             )
             .expected(|moments, _, _| moments.lyapunov);
         /// ‖θ_t − θ'_t‖², with θ' a run on the same draws that starts at θ*.
-        SqCoupling = Info::new("sq-coupling", "sq_coupling", "‖θ − θ'‖²", Measured(Estimate, |at| Some(at.distance_to(at.coupled?))))
+        SqCoupling = Info::new("sq-coupling", "sq_coupling", "‖θ − θ'‖²", Measured(Estimate, |at| Some(at.distance_to(at.coupled?.estimate()))))
             .of_unique_optimum()
             .meaning("squared distance of two runs with the same noise", r"\lVert \theta_t - \theta'_t \rVert^2");
+        /// The same with control variates: ‖θ_t − θ'_t‖² + (ℓ²/N) Σ_c ‖ξ_c − ξ'_c‖², where ℓ is γH, and γ/p under a
+        /// coin; weighted as clients are.
+        SqCouplingVariates = Info::new("sq-coupling-variates", "sq_coupling_variates", "‖θ − θ'‖² + (ℓ²/N) Σ ‖ξ_c − ξ'_c‖²", Measured(Variates, measure::sq_coupling_with_variates))
+            .of_unique_optimum()
+            .meaning(
+                "squared distance of two runs with the same noise and of their variates, where ℓ is γH, and γ/p under a coin",
+                r"\lVert \theta_t - \theta'_t \rVert^2 + \frac{\ell^2}{N} \sum_{c=1}^{N} \lVert \xi_c - \xi'_c \rVert^2",
+            );
         /// ‖Σ_c ξ_c‖, weighted as clients are, which must be 0 up to rounding.
         CorrectionSum = Info::new("correction-sum", "correction_sum", "‖Σ ξ_c‖", Measured(Variates, measure::correction_sum))
             .meaning("norm of the sum of the variates: 0 but for rounding", r"\Bigl\lVert \sum_{c=1}^{N} \xi_c \Bigr\rVert")

@@ -2,12 +2,11 @@
 
 use super::fault;
 use super::measure::Meter;
-use super::prepare::{Prepared, Scenario, stream_names, wants_twin};
+use super::prepare::{Prepared, Scenario, stream_names, wants_coupled_run, wants_twin};
 use super::sanity::Sanity;
 use super::work::{RunWork, WorkRate};
 use super::{Observer, Silent};
 use crate::manifest::Metric;
-use crate::plan::Identity;
 use crate::trace::{Outcome, Trace};
 use exactfed_core::algorithm::{Instance, Spec};
 use exactfed_core::federated::{Conditions, Run};
@@ -33,11 +32,6 @@ pub type StartRun<'s> =
 /// Starts the run of the algorithm itself, which is the usual [`StartRun`].
 fn start<'p>(instance: &'p dyn Instance, algorithm: &Spec, from: &Conditions) -> Box<dyn Run + 'p> {
     instance.launch(algorithm, from)
-}
-
-/// Whether each run has a second one on the same draws that starts at θ*, because `sq-coupling` is recorded.
-fn is_coupled(identity: &Identity) -> bool {
-    identity.record.metrics.contains(&Metric::SqCoupling)
 }
 
 /// What belongs to a run under way: its companions, which are further runs on the same draws (`twin` and `coupled`),
@@ -79,10 +73,10 @@ impl<'p> Attempt<'p> {
         let instance = &*scenario.instance;
         let mut twin =
             scenario.twin.as_ref().map(|(twin, _)| start(&**twin, algorithm, &conditions));
-        let optimum = scenario.optimum().filter(|_| is_coupled(identity));
+        let optimum = scenario.optimum().filter(|_| wants_coupled_run(identity));
         let at_optimum = optimum.map(|optimum| Conditions { start: optimum, ..conditions });
         let mut coupled = at_optimum.map(|from| start(instance, algorithm, &from));
-        // Metrics are read from the clients of the run itself alone.
+        // No metric reads where the clients of companions end.
         twin.iter_mut().chain(&mut coupled).for_each(|run| run.without_ends());
         let meter = Meter::new(scenario, prepared.cell, own);
         let further = meter.metrics.iter().map(|metric| (*metric, Vec::new())).collect();
@@ -205,7 +199,6 @@ impl<'p> Attempt<'p> {
     /// # Errors
     /// Why the code of a metric gives no value.
     fn record(&mut self, own: &dyn Run) -> Result<(), String> {
-        let coupled = self.coupled.as_deref().map(|run| run.estimate());
         let theta = own.estimate();
         let trace = &mut self.trace;
         trace.round.push(self.round);
@@ -214,7 +207,7 @@ impl<'p> Attempt<'p> {
         trace.sq_error.extend(self.scenario.optimum().map(sq_error));
         let limit = self.scenario.fixed_point(self.prepared.cell);
         trace.sq_error_limit.extend(limit.map(|limit| squared_distance(theta, limit)));
-        self.meter.read(own, coupled, &mut trace.further)?;
+        self.meter.read(own, self.coupled.as_deref(), &mut trace.further)?;
         if self.prepared.cell.identity.record.iterates {
             trace.theta.extend_from_slice(theta);
         }
@@ -244,7 +237,7 @@ impl<'p> Prepared<'p> {
             let rest =
                 (next..all).take_while(|run| identity.instance_of(*run) == instance).count() as u64;
             // The most runs that go together: those with companions go alone.
-            let together = if wants_twin(identity) || is_coupled(identity) {
+            let together = if wants_twin(identity) || wants_coupled_run(identity) {
                 1
             } else {
                 let scenario = self.scenario(next);

@@ -7,7 +7,7 @@
 //! What is no arithmetic counts as a round number of operations, which need not be exact: it matters
 //! in cells that take little time. docs/notes/scale.md says how well the counts balance shards.
 
-use super::prepare::wants_twin;
+use super::prepare::{wants_coupled_run, wants_twin};
 use crate::manifest::Oracle;
 use crate::plan::Identity;
 use crate::quantity::{MeasuredOn, Metric, TimeAverage};
@@ -71,8 +71,7 @@ fn operations_of_round(identity: &Identity, problem: &ProblemCost) -> u64 {
         components.iter().map(|component| operations_of_component(component, problem));
     let own = component_rounds.fold(0, u64::saturating_add);
     let record = &identity.record;
-    let has_coupled_run = record.metrics.contains(&Metric::SqCoupling);
-    let runs = 1 + u64::from(has_coupled_run) + u64::from(wants_twin(identity));
+    let runs = 1 + u64::from(wants_coupled_run(identity)) + u64::from(wants_twin(identity));
     let matrices = record.averages.iter().map(|average| match average {
         TimeAverage::Bias => 0,
         TimeAverage::Covariance => 1,

@@ -122,15 +122,15 @@ impl<'a> Meter<'a> {
     }
 
     /// Adds the values of the metrics at this recorded round to their columns, NaN where the run has none. The columns
-    /// are those of the trace, one for each of `metrics`. `coupled` is the estimate of the run on the same draws that
-    /// starts at θ*, if there is one.
+    /// are those of the trace, one for each of `metrics`. `coupled` is the run on the same draws that starts at θ*, if
+    /// there is one, after the same round.
     ///
     /// # Errors
     /// Why the code of a metric that is defined outside of this program gives no value.
     pub fn read(
         &self,
         run: &dyn Run,
-        coupled: Option<&[f64]>,
+        coupled: Option<&dyn Run>,
         columns: &mut [(Metric, Vec<f64>)],
     ) -> Result<(), String> {
         let reading = Reading {

@@ -3,7 +3,7 @@
 //! The estimate is within a factor of about two of a run's peak. For a problem from a
 //! file neither N nor d is known, and its instance is not counted.
 
-use super::prepare::wants_twin;
+use super::prepare::{wants_coupled_run, wants_twin};
 use crate::manifest::{Metric, TimeAverage};
 use crate::plan::{Cell, Identity};
 use exactfed_core::federated::Variates;
@@ -174,8 +174,7 @@ fn bytes_of_run(identity: &Identity, n: f64, d: f64) -> f64 {
         // 64 bytes for a client's numbers in addition to its stream and its vectors.
         client += size_of::<Stream>() as f64 + 64.0 + 8.0 * d * vectors;
     }
-    let coupled = identity.record.metrics.contains(&Metric::SqCoupling);
-    let runs = 1 + usize::from(coupled) + usize::from(wants_twin(identity));
+    let runs = 1 + usize::from(wants_coupled_run(identity)) + usize::from(wants_twin(identity));
     let corrections = identity.record.metrics.contains(&Metric::Lyapunov);
     n * (client * runs as f64 + if corrections { 8.0 * d } else { 0.0 })
 }

@@ -364,7 +364,6 @@ fn check_effort(one: Effort, prepared: &Prepared<'_>) -> Result<(), NoMoments> {
 /// each recorded round. [`check_exact_moments`] must have allowed it, which bounds the cost. `None` if the moments do
 /// not close, the estimate is an average over rounds, or rounds end after a fixed number of steps under a coin.
 pub fn coupled_moments(cell: &Cell, scenario: &Scenario) -> Option<Vec<f64>> {
-    let facts: &dyn Facts = &*scenario.instance;
     let start = &scenario.start;
     let identity = &cell.identity;
     let recorded = cell.identity.recorded();
@@ -373,11 +372,29 @@ pub fn coupled_moments(cell: &Cell, scenario: &Scenario) -> Option<Vec<f64>> {
             moments_of_program(program, scenario).ok().filter(|_| burn_in(identity).is_none())?;
         return exact.coupled(start, &recorded).ok();
     }
+    let components = coupled_components(identity, scenario)?;
+    let exact = ExactMoments::new(&*scenario.instance, &components).ok()?;
+    exact.coupled(start, &recorded).ok()
+}
+
+/// The same with the distance of the control variates: E‖θ_t − θ'_t‖² + Σ_c π_c ℓ_c² E‖ξ_c − ξ'_c‖². `None` also if
+/// there are none, and for custom algorithms.
+pub fn coupled_moments_with_variates(cell: &Cell, scenario: &Scenario) -> Option<Vec<f64>> {
+    if program(cell, scenario).is_some() {
+        return None;
+    }
+    let components = coupled_components(&cell.identity, scenario)?;
+    let exact = ExactMoments::new(&*scenario.instance, &components).ok()?;
+    exact.coupled_with_variates(&scenario.start, &cell.identity.recorded()).ok()?
+}
+
+/// The runs that the estimate of a cell combines, for moments of the difference of two runs of the cell. `None` if the
+/// estimate is an average over rounds, or rounds end after a fixed number of steps under a coin.
+fn coupled_components(identity: &Identity, scenario: &Scenario) -> Option<Vec<Component>> {
     if fixed_steps(identity).is_some() || burn_in(identity).is_some() {
         return None;
     }
-    let components = known_components(identity, facts)?;
-    ExactMoments::new(facts, &components).ok()?.coupled(start, &recorded).ok()
+    known_components(identity, &*scenario.instance)
 }
 
 /// The exact moments of a cell at each of its recorded rounds. [`check_exact_moments`] must have allowed it, which

@@ -165,6 +165,13 @@ pub fn wants_twin(identity: &Identity) -> bool {
         && !identity.problem.linear()
 }
 
+/// Whether each run of a cell has a second one on the same draws that starts at θ*, because a distance between the two
+/// is recorded.
+pub fn wants_coupled_run(identity: &Identity) -> bool {
+    let metrics = &identity.record.metrics;
+    metrics.contains(&Metric::SqCoupling) || metrics.contains(&Metric::SqCouplingVariates)
+}
+
 /// What many cells have in common, computed once.
 #[derive(Default)]
 pub(super) struct Shared {

@@ -310,6 +310,21 @@ impl<'a> ProgramMoments<'a> {
         let found = self.followed(start, 0.0, rounds, None)?;
         Ok(found.iter().map(|moments| moments.sq_error).collect())
     }
+
+    /// E‖θ_t − θ'_t‖² + Σ_k π_k ℓ_k² E‖ξ_k − ξ'_k‖² of the two runs of [`Self::coupled`], which begin with the same
+    /// control variates: THEORY (4.10) of their difference, in which F̄_k(θ*) cancels. `None` if there are no variates, or
+    /// it is not known where the state has them.
+    ///
+    /// # Errors
+    /// Why it is not known otherwise.
+    pub fn coupled_with_variates(
+        &self,
+        start: &[f64],
+        rounds: &[u64],
+    ) -> Result<Option<Vec<f64>>, MomentsError> {
+        let found = self.followed(start, 0.0, rounds, None)?;
+        Ok(found.iter().map(|moments| moments.lyapunov).collect())
+    }
 }
 
 /// The state and the moments after a round whose local steps, of a random number, leave infinite second moments. The

@@ -170,7 +170,7 @@ fn committed_reports_hold_their_manifests() {
         let text = fs::read_to_string(manifest).unwrap();
         assert!(page.contains(&text), "{manifest:?} is not the manifest of its report");
     }
-    assert_eq!(files.len(), 112, "a new experiment is counted here");
+    assert_eq!(files.len(), 113, "a new experiment is counted here");
 }
 
 /// What is kept of theory beside results changes no page: neither when it is there,

@@ -5,14 +5,11 @@
 //!
 //! ```text
 //! THEORY (6.10)   E‖θ_t − θ*‖² = R² ‖u_t‖² + 2 R ζ₁ u_t · w_t + ζ₁² ‖w_t‖² + σ² tr V_t
-//!                 u_t = W Mᵗ x_R,  w_t = W (Mᵗ x_ζ + Σ_{s<t} Mˢ c),  V_t = Σ_{s<t} W Mˢ Q (Mˢ)ᵀ Wᵀ
 //! ```
-//!
-//! with the covariance Q of n where σ is 1.
 
-use crate::kernel::dot;
+use crate::kernel::{axpy, dot};
 use crate::linalg::Matrix;
-use crate::theory::exact::LinearRounds;
+use crate::theory::exact::{ErrorParts, LinearRounds};
 
 /// All of the first rounds are in the table.
 const FIRST: u64 = 32;
@@ -55,15 +52,15 @@ pub struct Coefficients {
     pub is_settled: bool,
 }
 
-/// The state of the computation after a round.
+/// The state of the computation before a round.
 struct Followed {
-    /// Mᵗ x_R.
+    /// The state that comes of the distance of the start.
     distance: Vec<f64>,
-    /// Mᵗ x_ζ + Σ_{s<t} Mˢ c.
+    /// The state that comes of the gradients at θ*.
     gradients: Vec<f64>,
-    /// W Mᵗ.
+    /// W times the map from the start to the state.
     result: Matrix,
-    /// tr V_t.
+    /// The trace of W Cov Wᵀ of the state, but for the covariance at the start.
     noise: f64,
 }
 
@@ -73,7 +70,7 @@ struct Leap {
     map: Matrix,
     /// Σ_{s<count} Mˢ c.
     constant: Vec<f64>,
-    /// Σ_{s<count} Mˢ Q (Mˢ)ᵀ.
+    /// Σ_{s<count} Mˢ Q (Mˢ)ᵀ, where Q is the covariance of n.
     noise: Matrix,
 }
 
@@ -81,7 +78,7 @@ impl Leap {
     /// Twice as many rounds.
     fn doubled(&self) -> Self {
         let mut constant = self.map.apply(&self.constant);
-        constant.iter_mut().zip(&self.constant).for_each(|(to, x)| *to += x);
+        axpy(1.0, &self.constant, &mut constant);
         let mut noise = self.map.times(&self.noise).times_transposed(&self.map);
         noise.add(1.0, &self.noise);
         Self { map: self.map.times(&self.map), constant, noise }
@@ -92,23 +89,29 @@ impl Followed {
     /// The state after the rounds of a leap.
     fn after(&self, leap: &Leap) -> Self {
         let mut gradients = leap.map.apply(&self.gradients);
-        gradients.iter_mut().zip(&leap.constant).for_each(|(to, x)| *to += x);
-        let added = self.result.times(&leap.noise);
-        let noise = self.noise + dot(added.entries(), self.result.entries());
+        axpy(1.0, &leap.constant, &mut gradients);
         Self {
             distance: leap.map.apply(&self.distance),
             gradients,
+            noise: self.noise + trace_of(&self.result, &leap.noise),
             result: self.result.times(&leap.map),
-            noise,
         }
     }
 }
 
+/// The trace of W C Wᵀ, for a matrix W and a covariance C.
+fn trace_of(w: &Matrix, covariance: &Matrix) -> f64 {
+    dot(w.times(covariance).entries(), w.entries())
+}
+
 impl Coefficients {
-    /// The coefficients of rounds up to the round from which nothing changes, or up to 2¹⁹ rounds. They are empty if
-    /// rounds diverge.
+    /// The coefficients of rounds up to the round from which nothing changes, or of a fixed number of octaves. They are
+    /// empty if rounds diverge.
     pub fn new(rounds: &LinearRounds) -> Self {
         let mut all = Self::default();
+        for (round, parts) in rounds.lead.iter().enumerate() {
+            all.push(round as u64, parts);
+        }
         let mut leap = Leap {
             map: rounds.map.clone(),
             constant: rounds.constant.clone(),
@@ -120,16 +123,15 @@ impl Coefficients {
             result: rounds.result.clone(),
             noise: 0.0,
         };
-        let mut round = 0;
-        all.push(round, &state, &rounds.result);
+        let mut round = rounds.lead.len() as u64;
         let mut step = 1;
         for octave in 0..=MOST_OCTAVES {
             let count = if octave == 0 { FIRST } else { PER_OCTAVE };
             for _ in 0..count {
-                let next = state.after(&leap);
-                round += step;
-                all.push(round, &next, &rounds.result);
-                state = next;
+                let start = rounds.start_noise.as_ref();
+                let of_start = start.map_or(0.0, |start| trace_of(&state.result, start));
+                let noise = state.noise + of_start;
+                all.push(round, &rounds.error_after(&state.distance, &state.gradients, noise));
                 if all.is_grown() {
                     return Self::default();
                 }
@@ -137,6 +139,8 @@ impl Coefficients {
                     all.is_settled = true;
                     return all;
                 }
+                state = state.after(&leap);
+                round += step;
             }
             let doublings = if octave == 0 { (FIRST / PER_OCTAVE).ilog2() } else { 1 };
             for _ in 0..doublings {
@@ -148,14 +152,13 @@ impl Coefficients {
     }
 
     /// Adds the coefficients after a round.
-    fn push(&mut self, round: u64, state: &Followed, result: &Matrix) {
-        let distance = result.apply(&state.distance);
-        let gradients = result.apply(&state.gradients);
+    fn push(&mut self, round: u64, parts: &ErrorParts) {
+        let [distance, both, gradients, noise] = parts.coefficients();
         self.rounds.push(round);
-        self.of_distance.push(dot(&distance, &distance));
-        self.of_both.push(dot(&distance, &gradients));
-        self.of_gradients.push(dot(&gradients, &gradients));
-        self.of_noise.push(state.noise);
+        self.of_distance.push(distance);
+        self.of_both.push(both);
+        self.of_gradients.push(gradients);
+        self.of_noise.push(noise);
     }
 
     /// Whether a last coefficient is so large that rounds diverge.

@@ -6,8 +6,8 @@
 
 use super::{Coefficients, Sizes};
 use crate::problem::{Facts, group_clients};
-use crate::round_program::{RoundPrice, RoundSettings, Rounds};
-use crate::theory::exact::{KnownSteps, Outline, StartError, Type};
+use crate::round_program::{Program, RoundPrice, RoundSettings, Rounds};
+use crate::theory::exact::{KnownSteps, LinearRounds, Outline, StartError, Type};
 use std::sync::Arc;
 
 /// The factor by which step sizes may be off for a robust cost.
@@ -83,19 +83,51 @@ pub struct CostTables {
     rows: Vec<Row>,
 }
 
+/// An instance whose oracles' noise is the same at every θ, with a start.
+pub struct ClassInstance<'a> {
+    facts: &'a dyn Facts,
+    types: Vec<Type>,
+    /// θ_0 − θ*.
+    apart: Vec<f64>,
+    start: StartError,
+}
+
+impl<'a> ClassInstance<'a> {
+    /// The instance with a start at this distance `apart` from θ*, d numbers.
+    pub fn new(facts: &'a dyn Facts, apart: &[f64]) -> Self {
+        let (first, type_of) = group_clients(facts.clients(), |client| facts.distribution(client));
+        let start = facts.optimum().iter().zip(apart).map(|(x, apart)| x + apart).collect();
+        let types = Type::all(&first, &type_of);
+        Self { facts, types, apart: apart.to_vec(), start: StartError::Point(start) }
+    }
+
+    /// The rounds of an algorithm with these settings as a linear map, from its local steps alone where they are all that
+    /// it does; `known` is a cache of local steps of constant noise. `None` if the noise of a round depends on the state,
+    /// or nothing is known of the rounds.
+    pub fn linear_rounds(
+        &self,
+        rounds: &dyn Rounds,
+        settings: &RoundSettings,
+        known: &KnownSteps,
+    ) -> Option<LinearRounds> {
+        if let Some(runs) = rounds.local_runs(settings) {
+            let outline = Outline::new(runs, self.facts, &self.types, &self.start, known)?;
+            return Some(outline.linear_rounds(&self.apart));
+        }
+        let program = rounds.program(settings).ok()?;
+        let program = Program { clients: self.facts.clients(), ..program };
+        LinearRounds::of_program(&program, self.facts, &self.types, known, &self.apart).ok()?
+    }
+}
+
 impl CostTables {
-    /// The coefficients on an instance whose oracles' noise is the same at every θ, from a start at this distance `apart`
-    /// from θ*. An algorithm whose rounds are no runs of local steps has none, and costs infinitely much.
+    /// The coefficients of these algorithms with all their settings on an instance. An algorithm of which nothing is
+    /// known costs infinitely much.
     pub fn new(
-        facts: &dyn Facts,
-        apart: &[f64],
+        instance: &ClassInstance<'_>,
         algorithms: &[Arc<dyn Rounds>],
         tried: &TriedSettings,
     ) -> Self {
-        let (first, type_of) = group_clients(facts.clients(), |client| facts.distribution(client));
-        let types = Type::all(&first, &type_of);
-        let start = facts.optimum().iter().zip(apart).map(|(x, apart)| x + apart).collect();
-        let start = StartError::Point(start);
         let known = KnownSteps::of_constant_noise();
         let mut rows: Vec<Row> = Vec::new();
         for (algorithm, rounds) in algorithms.iter().enumerate() {
@@ -105,7 +137,7 @@ impl CostTables {
                 .iter()
                 .flat_map(|h| (0..rounds.choices()).map(move |choice| (*h, choice)))
             {
-                let clients = facts.clients() as u64;
+                let clients = instance.facts.clients() as u64;
                 let step_size = tried.largest_step;
                 let settings = RoundSettings { algorithm, clients, local_steps, step_size, choice };
                 let price = rounds.price(&settings);
@@ -117,10 +149,9 @@ impl CostTables {
             let known = known.afresh();
             for row in &mut rows {
                 let settings = RoundSettings { step_size: tried.step_size(i), ..row.settings };
-                let outline = algorithms[row.settings.algorithm]
-                    .local_runs(&settings)
-                    .and_then(|runs| Outline::new(runs, facts, &types, &start, &known));
-                let found = outline.map(|outline| Coefficients::new(&outline.linear_rounds(apart)));
+                let rounds = &*algorithms[row.settings.algorithm];
+                let found = instance.linear_rounds(rounds, &settings, &known);
+                let found = found.map(|rounds| Coefficients::new(&rounds));
                 row.coefficients.push(found.unwrap_or_default());
             }
         }

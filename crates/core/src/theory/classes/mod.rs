@@ -9,7 +9,9 @@ mod coefficients;
 mod costs;
 
 pub use coefficients::{Coefficients, Sizes};
-pub use costs::{ClassSquare, CostTables, LeastCost, LeastCosts, ROBUST_FACTOR, TriedSettings};
+pub use costs::{
+    ClassInstance, ClassSquare, CostTables, LeastCost, LeastCosts, ROBUST_FACTOR, TriedSettings,
+};
 
 #[cfg(test)]
 mod tests;

@@ -1,17 +1,19 @@
 //! Coefficients against the errors of exact moments, on instances with other distances, heterogeneities and noise.
 
 use super::*;
+use crate::algorithm::fedlin::FedLin;
+use crate::algorithm::fedprox::FedProx;
 use crate::algorithm::minibatch_sgd::MinibatchSgd;
 use crate::algorithm::richardson_romberg::{Base, Coupling, Extrapolate, RichardsonRomberg};
-use crate::algorithm::rounds::{ProblemSize, local_runs};
-use crate::algorithm::{SearchedSpecs, Settings, Spec, fedavg, scaffold};
+use crate::algorithm::rounds::ProblemSize;
+use crate::algorithm::{SearchedSpecs, Settings, Spec, WithWork, fedavg, scaffold};
+use crate::federated::Learning;
 use crate::linalg::Matrix;
-use crate::problem::Facts;
-use crate::problem::drawn_quadratic;
 use crate::problem::spectrum::Spectrum;
+use crate::problem::{Facts, drawn_quadratic};
 use crate::round_program::{RoundSettings, Rounds};
 use crate::sample;
-use crate::theory::exact::{KnownSteps, LinearRounds, Outline, StartError, Type};
+use crate::theory::exact::{KnownSteps, LinearRounds, StartError};
 use crate::theory::frontier::{Search, StepSizes, curve, search};
 use std::sync::Arc;
 
@@ -28,11 +30,16 @@ fn class() -> drawn_quadratic::Settings {
     }
 }
 
-/// Algorithms of local steps.
+/// Algorithms of local steps alone, and three with other operations.
 fn algorithms() -> Vec<Spec> {
     let mut server = fedavg::Settings::new(0.2, 5);
     server.own.own.server_step = 1.5;
     let plain = fedavg::Settings::new(0.2, 5);
+    let common = plain.own.common.clone();
+    let prox = WithWork { common: common.clone(), own: FedProx::new(0.7) };
+    let fedlin = WithWork { common, own: FedLin::default() };
+    let mut option_one = scaffold::Settings::new(0.2, 5);
+    option_one.own.own.variates = Learning::OptionOne;
     let romberg = |over, coupling| {
         let own = RichardsonRomberg { over, coupling, ..sample::romberg(5, Extrapolate::StepSize) };
         Spec::RichardsonRomberg(Settings::plain(0.2, own))
@@ -45,18 +52,15 @@ fn algorithms() -> Vec<Spec> {
         romberg(Base::Fedavg, Coupling::Common),
         romberg(Base::Fedavg, Coupling::Independent),
         romberg(Base::Scaffold, Coupling::Common),
+        Spec::FedProx(Settings::plain(0.2, prox)),
+        Spec::FedLin(Settings::plain(0.2, fedlin)),
+        Spec::Scaffold(option_one),
     ]
 }
 
-/// The rounds of an algorithm on a problem from a start at this distance from θ*.
-fn rounds_of(facts: &dyn Facts, spec: &Spec, apart: &[f64]) -> LinearRounds {
-    let (first, type_of) =
-        crate::problem::group_clients(facts.clients(), |client| facts.distribution(client));
-    let types = Type::all(&first, &type_of);
-    let runs = local_runs(&spec.components(), 1).unwrap();
-    let start = StartError::Point(facts.optimum().iter().zip(apart).map(|(x, a)| x + a).collect());
-    let known = KnownSteps::of_constant_noise();
-    Outline::new(runs, facts, &types, &start, &known).unwrap().linear_rounds(apart)
+/// An algorithm as a search varies its settings.
+fn searched(spec: Spec) -> Arc<dyn Rounds> {
+    Arc::new(SearchedSpecs::built_in(spec, ProblemSize { clients: 6, dimension: 3 }))
 }
 
 #[test]
@@ -66,14 +70,19 @@ fn errors_are_those_of_exact_moments() {
     let sizes = Sizes { distance: 2.0, gradients: 0.3, noise: 0.04 };
     let other = drawn_quadratic::Settings { gradient_heterogeneity: 0.3, noise: 0.2, ..class() };
     let other = sample::build(&other, 7);
-    let size = ProblemSize { clients: 6, dimension: 3 };
+    let instance = ClassInstance::new(&unit, &apart);
+    let settings =
+        RoundSettings { algorithm: 0, clients: 6, local_steps: 5, step_size: 0.2, choice: 0 };
     let mut reached = 0;
     for spec in algorithms() {
-        let found = Coefficients::new(&rounds_of(&unit, &spec, &apart));
+        let rounds = searched(spec.clone());
+        let known = KnownSteps::of_constant_noise();
+        let linear = instance.linear_rounds(&*rounds, &settings, &known);
+        let found = Coefficients::new(&linear.unwrap());
         assert!(found.is_settled && found.rounds.len() > 40, "{}", spec.kind());
         let start = other.optimum().iter().zip(apart).map(|(x, a)| x + 2.0 * a).collect();
         let search = Search {
-            known: vec![Arc::new(SearchedSpecs::built_in(spec.clone(), size))],
+            known: vec![rounds],
             algorithms: vec![0],
             clients: vec![6],
             targets: Vec::new(),
@@ -83,8 +92,6 @@ fn errors_are_those_of_exact_moments() {
             prices: Vec::new(),
             start: StartError::Point(start),
         };
-        let settings =
-            RoundSettings { algorithm: 0, clients: 6, local_steps: 5, step_size: 0.2, choice: 0 };
         let last = *found.rounds.last().unwrap() as usize;
         let exact = curve(&other, &search, &settings).unwrap().errors(last);
         for (round, error) in found.rounds.iter().zip(found.errors(&sizes)) {
@@ -108,24 +115,21 @@ fn errors_are_those_of_exact_moments() {
 #[test]
 fn rounds_that_diverge_have_no_coefficients() {
     let rounds = LinearRounds {
-        map: Matrix::identity(2).scaled(1.5),
-        constant: vec![0.0; 2],
+        lead: Vec::new(),
         start_of_distance: vec![1.0, 0.0],
         start_of_gradients: vec![0.0; 2],
+        start_noise: None,
+        map: Matrix::identity(2).scaled(1.5),
+        constant: vec![0.0; 2],
         noise: Matrix::identity(2),
         result: Matrix::identity(2),
+        result_constant: vec![0.0; 2],
+        result_noise: 0.0,
     };
     assert!(Coefficients::new(&rounds).rounds.is_empty());
     let slow = LinearRounds { map: Matrix::identity(2).scaled(1.0 - 1e-9), ..rounds };
     let found = Coefficients::new(&slow);
-    assert!(!found.is_settled && found.rounds.last() == Some(&(32 + 16 * ((1 << 14) - 1) * 2)));
-}
-
-/// The algorithms as a search varies their settings.
-fn searched() -> Vec<Arc<dyn Rounds>> {
-    let size = ProblemSize { clients: 6, dimension: 3 };
-    let all = algorithms().into_iter();
-    all.map(|spec| Arc::new(SearchedSpecs::built_in(spec, size)) as Arc<dyn Rounds>).collect()
+    assert!(!found.is_settled && found.rounds.len() == 32 + 14 * 16);
 }
 
 #[test]
@@ -139,7 +143,8 @@ fn least_costs_are_those_of_a_search() {
         per_factor: 1,
         local_steps: vec![1, 2, 8, 32],
     };
-    let tables = CostTables::new(&problem, &apart, &searched(), &tried);
+    let known: Vec<_> = algorithms().into_iter().map(searched).collect();
+    let tables = CostTables::new(&ClassInstance::new(&problem, &apart), &known, &tried);
     let mut compared = 0;
     for (target, price) in [(0.5, 1.0), (0.1, 100.0), (0.05, 10.0)] {
         let square = ClassSquare {
@@ -151,8 +156,8 @@ fn least_costs_are_those_of_a_search() {
         let smallest = tried.largest_step * libm::pow(ROBUST_FACTOR, -23.0);
         let start = problem.optimum().iter().zip(apart).map(|(x, a)| x + a).collect();
         let brute = Search {
-            known: searched(),
-            algorithms: (0..searched().len()).collect(),
+            known: known.clone(),
+            algorithms: (0..known.len()).collect(),
             clients: vec![6],
             targets: vec![target],
             local_steps: tried.local_steps.clone(),

@@ -44,7 +44,7 @@ mod variates;
 
 pub use error::{KeptSum, MomentsError};
 pub use known::KnownSteps;
-pub use linear_rounds::LinearRounds;
+pub use linear_rounds::{ErrorParts, LinearRounds};
 pub use moments::{ProgramMoments, closes};
 pub use outline::Outline;
 pub use pass::check_passes;

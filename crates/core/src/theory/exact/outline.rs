@@ -11,7 +11,7 @@
 //! ```
 
 use super::known::{KnownSteps, OneStep};
-use super::linear_rounds::LinearRounds;
+use super::linear_rounds::{ErrorParts, LinearRounds};
 use super::local::{Drive, Steps};
 use super::squares::{MeanRounds, StartError};
 use super::types::Type;
@@ -253,13 +253,25 @@ impl Outline {
         // The noise is that at any mean of the state.
         let mut somewhere = vec![0.0; n + 1];
         somewhere[0] = 1.0;
+        let map = self.means.linear();
+        let constant: Vec<f64> = (1..=n).map(|i| self.means.means[(i, 0)]).collect();
+        let noise = self.noise_at(&somewhere);
+        let result = Matrix::from_fn(layout.d, n, |i, j| self.result[(i, j + 1)]);
         LinearRounds {
-            map: self.means.linear(),
-            constant: (1..=n).map(|i| self.means.means[(i, 0)]).collect(),
+            lead: vec![ErrorParts {
+                distance: apart.to_vec(),
+                gradients: vec![0.0; layout.d],
+                noise: 0.0,
+            }],
             start_of_distance,
             start_of_gradients,
-            noise: self.noise_at(&somewhere),
-            result: Matrix::from_fn(layout.d, n, |i, j| self.result[(i, j + 1)]),
+            start_noise: None,
+            result_constant: result.apply(&constant),
+            result_noise: variance_of(&result, &noise),
+            result: result.times(&map),
+            map,
+            constant,
+            noise,
         }
     }
 

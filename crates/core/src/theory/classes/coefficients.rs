@@ -28,7 +28,7 @@ const GROWN: f64 = 1e30;
 
 /// The numbers of a problem of a class in which its error is a quadratic form.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Sizes {
+pub struct ProblemScale {
     /// R, the distance of the start from θ*.
     pub distance: f64,
     /// ζ₁, the root mean square of the clients' gradients at θ*.
@@ -178,11 +178,11 @@ impl Coefficients {
     }
 
     /// E‖θ_t − θ*‖² after each round of the table, THEORY (6.10).
-    pub fn errors(&self, sizes: &Sizes) -> impl Iterator<Item = f64> {
-        let distance = sizes.distance * sizes.distance;
-        let both = 2.0 * sizes.distance * sizes.gradients;
-        let gradients = sizes.gradients * sizes.gradients;
-        let noise = sizes.noise;
+    pub fn errors(&self, scale: &ProblemScale) -> impl Iterator<Item = f64> {
+        let distance = scale.distance * scale.distance;
+        let both = 2.0 * scale.distance * scale.gradients;
+        let gradients = scale.gradients * scale.gradients;
+        let noise = scale.noise;
         (0..self.rounds.len()).map(move |i| {
             distance * self.of_distance[i]
                 + both * self.of_both[i]
@@ -194,9 +194,9 @@ impl Coefficients {
     /// The first round of the table from which the error stays at most ε² = `square`, as far as its rounds show. The
     /// first such round of all is at most a sixteenth earlier, and the same among the first 32. `None` if the last error
     /// is above ε², or rounds diverge.
-    pub fn rounds_to(&self, sizes: &Sizes, square: f64) -> Option<u64> {
+    pub fn rounds_to(&self, scale: &ProblemScale, square: f64) -> Option<u64> {
         let mut held = None;
-        for (round, error) in self.rounds.iter().zip(self.errors(sizes)) {
+        for (round, error) in self.rounds.iter().zip(self.errors(scale)) {
             // An error that is NaN is not at most ε² either.
             held = if error <= square { held.or(Some(*round)) } else { None };
         }

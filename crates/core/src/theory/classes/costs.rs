@@ -1,10 +1,10 @@
-//! Least costs of algorithms on an instance, for many of its sizes, targets and prices at once.
+//! Least costs of algorithms on an instance, for many scales of it, targets and prices at once.
 //!
 //! T rounds cost T (price · communications + gradients), THEORY (6.8). A cost is *robust* if it is the largest among
 //! step sizes from γ/1.25 to 1.25 γ: then no step size is best by a coincidence that a small error of γ would destroy,
 //! such as a step size at which the bias of FedAvg vanishes.
 
-use super::{Coefficients, Sizes};
+use super::{Coefficients, ProblemScale};
 use crate::problem::{Facts, group_clients};
 use crate::round_program::{Program, RoundPrice, RoundSettings, Rounds};
 use crate::theory::exact::{KnownSteps, LinearRounds, Outline, StartError, Type};
@@ -15,7 +15,7 @@ pub const ROBUST_FACTOR: f64 = 1.25;
 
 /// The settings that are tried.
 #[derive(Clone, Debug)]
-pub struct TriedSettings {
+pub struct SettingsGrid {
     /// The largest step size; a step size at which rounds diverge costs infinitely much.
     pub largest_step: f64,
     /// The number of step sizes, each [`ROBUST_FACTOR`] to the power of −1/`per_factor` of the one before.
@@ -26,7 +26,7 @@ pub struct TriedSettings {
     pub local_steps: Vec<u64>,
 }
 
-impl TriedSettings {
+impl SettingsGrid {
     /// Step size number i, from the largest on.
     fn step_size(&self, i: usize) -> f64 {
         let power = i as f64 / self.per_factor as f64;
@@ -38,7 +38,7 @@ impl TriedSettings {
 #[derive(Clone, Copy, Debug)]
 pub struct ClassSquare {
     /// The distance of the start, the heterogeneity of gradients and the noise.
-    pub sizes: Sizes,
+    pub scale: ProblemScale,
     /// ε.
     pub target: f64,
     /// The price of a communication in gradients of a client.
@@ -58,7 +58,7 @@ pub struct LeastCost {
 
 /// The least costs of an algorithm.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct LeastCosts {
+pub struct BestCosts {
     /// Over all settings.
     pub least: Option<LeastCost>,
     /// Of robust costs.
@@ -77,7 +77,7 @@ struct Row {
 
 /// The coefficients of all algorithms on an instance with all their settings.
 pub struct CostTables {
-    tried: TriedSettings,
+    tried: SettingsGrid,
     /// How many algorithms there are.
     algorithms: usize,
     rows: Vec<Row>,
@@ -126,7 +126,7 @@ impl CostTables {
     pub fn new(
         instance: &ClassInstance<'_>,
         algorithms: &[Arc<dyn Rounds>],
-        tried: &TriedSettings,
+        tried: &SettingsGrid,
     ) -> Self {
         let known = KnownSteps::of_constant_noise();
         let mut rows: Vec<Row> = Vec::new();
@@ -159,14 +159,14 @@ impl CostTables {
     }
 
     /// The least costs of each algorithm.
-    pub fn least(&self, square: &ClassSquare) -> Vec<LeastCosts> {
-        let mut all = vec![LeastCosts::default(); self.algorithms];
+    pub fn least(&self, square: &ClassSquare) -> Vec<BestCosts> {
+        let mut all = vec![BestCosts::default(); self.algorithms];
         for row in &self.rows {
             let round_cost = square.price * row.price.communications + row.price.gradients;
             let rounds: Vec<Option<u64>> = row
                 .coefficients
                 .iter()
-                .map(|found| found.rounds_to(&square.sizes, square.target * square.target))
+                .map(|found| found.rounds_to(&square.scale, square.target * square.target))
                 .collect();
             let best = &mut all[row.settings.algorithm];
             for (i, of_step) in rounds.iter().enumerate() {

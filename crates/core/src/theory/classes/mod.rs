@@ -8,9 +8,9 @@
 mod coefficients;
 mod costs;
 
-pub use coefficients::{Coefficients, Sizes};
+pub use coefficients::{Coefficients, ProblemScale};
 pub use costs::{
-    ClassInstance, ClassSquare, CostTables, LeastCost, LeastCosts, ROBUST_FACTOR, TriedSettings,
+    BestCosts, ClassInstance, ClassSquare, CostTables, LeastCost, ROBUST_FACTOR, SettingsGrid,
 };
 
 #[cfg(test)]

@@ -67,7 +67,7 @@ fn searched(spec: Spec) -> Arc<dyn Rounds> {
 fn errors_are_those_of_exact_moments() {
     let apart = [0.6, 0.0, -0.8];
     let unit = sample::build(&class(), 7);
-    let sizes = Sizes { distance: 2.0, gradients: 0.3, noise: 0.04 };
+    let scale = ProblemScale { distance: 2.0, gradients: 0.3, noise: 0.04 };
     let other = drawn_quadratic::Settings { gradient_heterogeneity: 0.3, noise: 0.2, ..class() };
     let other = sample::build(&other, 7);
     let instance = ClassInstance::new(&unit, &apart);
@@ -94,12 +94,12 @@ fn errors_are_those_of_exact_moments() {
         };
         let last = *found.rounds.last().unwrap() as usize;
         let exact = curve(&other, &search, &settings).unwrap().errors(last);
-        for (round, error) in found.rounds.iter().zip(found.errors(&sizes)) {
+        for (round, error) in found.rounds.iter().zip(found.errors(&scale)) {
             let want = exact[*round as usize];
             assert!((error - want).abs() < 1e-11 * want, "{} {round}: {error} {want}", spec.kind());
         }
         for target in [1.5, 0.3, 0.1, 0.03] {
-            let have = found.rounds_to(&sizes, target * target);
+            let have = found.rounds_to(&scale, target * target);
             let is_above = |error: &f64| *error > target * target;
             let want = exact.iter().rposition(is_above).map(|above| above as u64 + 1);
             let want = want.filter(|want| *want <= last as u64);
@@ -137,7 +137,7 @@ fn least_costs_are_those_of_a_search() {
     let problem = drawn_quadratic::Settings { gradient_heterogeneity: 0.3, noise: 0.2, ..class() };
     let problem = sample::build(&problem, 11);
     let apart = [1.2, 0.0, -1.6];
-    let tried = TriedSettings {
+    let tried = SettingsGrid {
         largest_step: 1.5,
         steps: 24,
         per_factor: 1,
@@ -148,7 +148,7 @@ fn least_costs_are_those_of_a_search() {
     let mut compared = 0;
     for (target, price) in [(0.5, 1.0), (0.1, 100.0), (0.05, 10.0)] {
         let square = ClassSquare {
-            sizes: Sizes { distance: 1.0, gradients: 1.0, noise: 1.0 },
+            scale: ProblemScale { distance: 1.0, gradients: 1.0, noise: 1.0 },
             target,
             price,
         };

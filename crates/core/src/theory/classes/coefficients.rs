@@ -165,7 +165,7 @@ impl Coefficients {
     fn is_grown(&self) -> bool {
         let last = self.rounds.len() - 1;
         let sum = self.of_distance[last] + self.of_gradients[last] + self.of_noise[last];
-        !(sum < GROWN)
+        sum.is_nan() || sum >= GROWN
     }
 
     /// Whether the coefficients after the last two rounds of the table are the same, and the start is forgotten.

@@ -146,9 +146,7 @@ impl<'a> Theory<'a> {
         }
         let rows = prepared.recorded.len();
         if matches!(by, Prediction::Contraction | Prediction::ContractionPrinted) {
-            let is_distance =
-                matches!(quantity, Quantity::SqCoupling | Quantity::SqCouplingVariates);
-            return self.contraction(prepared, by).filter(|_| is_distance);
+            return self.contraction(prepared, by).filter(|_| is_of_two_runs(quantity));
         }
         if by.is_bound() {
             let bounds = prepared.recorded.iter().map(|&t| {
@@ -168,13 +166,8 @@ impl<'a> Theory<'a> {
         }
         match by {
             Prediction::Clt => self.clt(prepared, quantity),
-            Prediction::ExactMoments if quantity == Quantity::SqCoupling => {
-                predict::check_exact_moments(prepared).ok()?;
-                predict::coupled_moments(prepared.cell, single_scenario(prepared)?)
-            }
-            Prediction::ExactMoments if quantity == Quantity::SqCouplingVariates => {
-                predict::check_exact_moments(prepared).ok()?;
-                predict::coupled_moments_with_variates(prepared.cell, single_scenario(prepared)?)
+            Prediction::ExactMoments if is_of_two_runs(quantity) => {
+                exact_distance_of_two_runs(prepared, quantity)
             }
             Prediction::ExactMoments => {
                 self.expected.get(id)?.as_ref().ok()?.get(quantity.name()).cloned()
@@ -340,6 +333,24 @@ impl<'a> Theory<'a> {
             exact.stationary().ok()?
         };
         Some(Rc::new((vec![moments], blocks)))
+    }
+}
+
+/// Whether a quantity is a distance of two runs on the same draws.
+fn is_of_two_runs(quantity: Quantity) -> bool {
+    matches!(quantity, Quantity::SqCoupling | Quantity::SqCouplingVariates)
+}
+
+/// The exact mean square distance of two runs on the same draws at each recorded round, with control variates if the
+/// quantity has them; `None` where it is not known, or the cell has several instances.
+fn exact_distance_of_two_runs(prepared: &Prepared<'_>, quantity: Quantity) -> Option<Vec<f64>> {
+    predict::check_exact_moments(prepared).ok()?;
+    let scenario = single_scenario(prepared)?;
+    match quantity {
+        Quantity::SqCouplingVariates => {
+            predict::coupled_moments_with_variates(prepared.cell, scenario)
+        }
+        _ => predict::coupled_moments(prepared.cell, scenario),
     }
 }
 

@@ -18,7 +18,8 @@ use std::collections::BTreeMap;
 enum TestExtent {
     /// All cells of a claim on the statement meet its conditions.
     Inside,
-    /// The same, but every such claim is supported by a bound that binds nowhere ([`ClaimText::slack`]).
+    /// All cells of a claim meet the conditions, but every such claim is supported by a bound that binds nowhere
+    /// ([`ClaimText::slack`]).
     #[serde(rename = "inside but not binding")]
     NotBinding,
     /// Some cells of a claim on it meet its conditions.

@@ -178,8 +178,8 @@ impl Settings {
             }
             let factor = self.hessian_heterogeneity / libm::sqrt(square);
             let apart: Vec<Matrix> = apart.iter().map(|one| one.scaled(factor)).collect();
-            let is_convex = |one: &Matrix| SymmetricEigen::new(&mean.plus(1.0, one)).least() > 0.0;
-            if apart.iter().all(is_convex) {
+            let mut hessians = apart.iter().map(|one| mean.plus(1.0, one));
+            if hessians.all(|hessian| SymmetricEigen::new(&hessian).least() > 0.0) {
                 return Ok(apart);
             }
         }

@@ -107,7 +107,7 @@ struct BiasedClients {
 
 /// The step size and the number of local steps of a run.
 struct CorollaryRun {
-    /// η.
+    /// η, the step size of the example.
     step: f64,
     /// H, rounded to a whole number.
     steps: f64,
@@ -127,7 +127,7 @@ impl BiasedClients {
         self.clients.iter().map(|client| client.slope).fold(f64::INFINITY, f64::min)
     }
 
-    /// E_c|θ_c* − θ*|.
+    /// E_c|θ_c* − θ*|, how far the clients' optima are from θ* on average.
     fn mean_distance(&self) -> f64 {
         let total = self.clients.iter().map(|client| client.offset.abs()).sum::<f64>();
         total / self.clients.len() as f64

@@ -377,8 +377,8 @@ pub fn coupled_moments(cell: &Cell, scenario: &Scenario) -> Option<Vec<f64>> {
     exact.coupled(start, &recorded).ok()
 }
 
-/// The same with the distance of the control variates: E‖θ_t − θ'_t‖² + Σ_c π_c ℓ_c² E‖ξ_c − ξ'_c‖². `None` also if
-/// there are none, and for custom algorithms.
+/// The exact mean square distance of two runs with that of their control variates, E‖θ_t − θ'_t‖² +
+/// Σ_c π_c ℓ_c² E‖ξ_c − ξ'_c‖². `None` also if there are none, and for custom algorithms.
 pub fn coupled_moments_with_variates(cell: &Cell, scenario: &Scenario) -> Option<Vec<f64>> {
     if program(cell, scenario).is_some() {
         return None;

@@ -41,7 +41,7 @@ pub struct ProblemScale {
 /// that each is at most a sixteenth later than the one before. They end where later rounds change nothing.
 #[derive(Clone, Debug, Default)]
 pub struct Coefficients {
-    /// The rounds t.
+    /// The rounds t after which coefficients are known, in increasing order.
     pub rounds: Vec<u64>,
     /// ‖u_t‖², u_t · w_t, ‖w_t‖² and tr V_t after each of the rounds.
     of_distance: Vec<f64>,
@@ -68,7 +68,7 @@ struct Followed {
 struct Leap {
     /// M to the power of the count.
     map: Matrix,
-    /// Σ_{s<count} Mˢ c.
+    /// Σ_{s<count} Mˢ c, what the constants of all these rounds add.
     constant: Vec<f64>,
     /// Σ_{s<count} Mˢ Q (Mˢ)ᵀ, where Q is the covariance of n.
     noise: Matrix,
@@ -171,10 +171,9 @@ impl Coefficients {
     /// Whether the coefficients after the last two rounds of the table are the same, and the start is forgotten.
     fn settles(&self) -> bool {
         let last = self.rounds.len() - 1;
-        let is_same = |of: &[f64]| (of[last] - of[last - 1]).abs() <= SETTLED * of[last].abs();
         self.of_distance[last] <= SETTLED * SETTLED * self.of_distance[0]
-            && is_same(&self.of_gradients)
-            && is_same(&self.of_noise)
+            && rests(&self.of_gradients)
+            && rests(&self.of_noise)
     }
 
     /// E‖θ_t − θ*‖² after each round of the table, THEORY (6.10).
@@ -202,4 +201,10 @@ impl Coefficients {
         }
         held
     }
+}
+
+/// Whether the last two of these numbers, of which there are at least two, are the same up to [`SETTLED`].
+fn rests(of: &[f64]) -> bool {
+    let last = of.len() - 1;
+    (of[last] - of[last - 1]).abs() <= SETTLED * of[last].abs()
 }

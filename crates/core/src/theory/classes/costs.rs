@@ -39,7 +39,7 @@ impl SettingsGrid {
 pub struct ClassSquare {
     /// The distance of the start, the heterogeneity of gradients and the noise.
     pub scale: ProblemScale,
-    /// ε.
+    /// ε, the root mean square error that is to be reached.
     pub target: f64,
     /// The price of a communication in gradients of a client.
     pub price: f64,
@@ -59,9 +59,9 @@ pub struct LeastCost {
 /// The least costs of an algorithm.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct BestCosts {
-    /// Over all settings.
+    /// The least cost over all settings; `None` if none reach the target.
     pub least: Option<LeastCost>,
-    /// Of robust costs.
+    /// The least of the robust costs; `None` if no settings reach the target with all step sizes around theirs.
     pub robust: Option<LeastCost>,
 }
 
@@ -87,7 +87,7 @@ pub struct CostTables {
 pub struct ClassInstance<'a> {
     facts: &'a dyn Facts,
     types: Vec<Type>,
-    /// θ_0 − θ*.
+    /// θ_0 − θ*, the distance of the start from the optimum, d numbers.
     apart: Vec<f64>,
     start: StartError,
 }
@@ -173,14 +173,14 @@ impl CostTables {
                 let Some(of_step) = *of_step else { continue };
                 let step_size = self.tried.step_size(i);
                 let settings = RoundSettings { step_size, ..row.settings };
-                let with_rounds = |most: u64| LeastCost {
-                    settings,
-                    rounds: of_step,
-                    cost: most as f64 * round_cost,
-                };
-                keep_less(&mut best.least, with_rounds(of_step));
+                let cost = of_step as f64 * round_cost;
+                let found = LeastCost { settings, rounds: of_step, cost };
+                keep_less(&mut best.least, found);
                 if let Some(most) = self.most_around(&rounds, i) {
-                    keep_less(&mut best.robust, with_rounds(most));
+                    keep_less(
+                        &mut best.robust,
+                        LeastCost { cost: most as f64 * round_cost, ..found },
+                    );
                 }
             }
         }

@@ -28,13 +28,13 @@ pub struct LinearRounds {
     pub start_noise: Option<Matrix>,
     /// M, of the order of the state.
     pub map: Matrix,
-    /// c.
+    /// c, what the clients' gradients at θ* add to the state in a round.
     pub constant: Vec<f64>,
-    /// The covariance of n.
+    /// The covariance of n, which is that of the problem's noise and of its number of clients.
     pub noise: Matrix,
-    /// W, d rows.
+    /// W, which maps the state before a round to the error after it and has d rows.
     pub result: Matrix,
-    /// w.
+    /// w, what the clients' gradients at θ* add to the error, d numbers.
     pub result_constant: Vec<f64>,
     /// The trace of the covariance of m.
     pub result_noise: f64,
@@ -94,28 +94,19 @@ impl LinearRounds {
             gradients = next;
         }
         let size = cycle.begin.mean.len() - 1;
-        let d = apart.len();
-        let without_one = |mean: &[f64]| mean[1..].to_vec();
-        let result_of = |mean: &[f64]| round.result.value(&round.known_mean(mean));
-        let columns = (0..size).map(|j| {
-            let mut unit = vec![0.0; size + 1];
-            unit[j + 1] = 1.0;
-            result_of(&unit)
-        });
         let mut at_rest = cycle.begin.clone();
         at_rest.mean.fill(0.0);
         at_rest.mean[0] = 1.0;
         let (next, found) = cycle.exact.after(round, &at_rest);
-        let inner = |matrix: &Matrix| Matrix::from_fn(size, size, |i, j| matrix[(i + 1, j + 1)]);
         Ok(Some(Self {
-            start_of_distance: without_one(&distance),
-            start_of_gradients: without_one(&gradients.mean),
-            start_noise: (lead.len() > 1).then(|| inner(&gradients.covariance)),
+            start_of_distance: distance[1..].to_vec(),
+            start_of_gradients: gradients.mean[1..].to_vec(),
+            start_noise: (lead.len() > 1).then(|| without_one(&gradients.covariance)),
             lead,
             map: mean_map(&cycle.rounds, size),
-            constant: without_one(&next.mean),
-            noise: inner(&next.covariance),
-            result: if size == 0 { Matrix::zeros(d, 0) } else { Matrix::from_columns(columns) },
+            constant: next.mean[1..].to_vec(),
+            noise: without_one(&next.covariance),
+            result: error_map(round, size, apart.len()),
             result_constant: found.mean,
             result_noise: found.covariance.trace(),
         }))
@@ -142,10 +133,27 @@ impl ErrorParts {
     }
 }
 
+/// W of a round, d × `size`: the linear map of the state before it, of `size` coordinates next to the number 1, to the
+/// error after it.
+fn error_map(round: &PreparedRound, size: usize, d: usize) -> Matrix {
+    let mut map = Matrix::zeros(d, size);
+    for j in 0..size {
+        let mut unit = vec![0.0; size + 1];
+        unit[j + 1] = 1.0;
+        let column = round.result.value(&round.known_mean(&unit));
+        column.into_iter().enumerate().for_each(|(i, x)| map[(i, j)] = x);
+    }
+    map
+}
+
+/// A matrix over the coordinates of a state without those of the number 1, which is the first.
+fn without_one(matrix: &Matrix) -> Matrix {
+    Matrix::from_fn(matrix.rows() - 1, matrix.cols() - 1, |i, j| matrix[(i + 1, j + 1)])
+}
+
 /// Whether the noises of a round are of local steps, gradients and normal numbers alone, with a number of local steps
 /// that is not drawn.
 fn has_additive_noise(round: &PreparedRound) -> bool {
-    let is_additive = |law: &Law| matches!(law, Law::Steps(_) | Law::Normal);
     round.stages.iter().all(|stage| match stage {
         Stage::Coordinates(_) | Stage::Sum(_) => true,
         Stage::Noise { law, with, .. } => {
@@ -153,4 +161,10 @@ fn has_additive_noise(round: &PreparedRound) -> bool {
         }
         Stage::Drawn(_) => false,
     })
+}
+
+/// Whether a noise with this law is of local steps, of gradients or of normal numbers, and so the same in every state
+/// where oracles' noise is constant.
+fn is_additive(law: &Law) -> bool {
+    matches!(law, Law::Steps(_) | Law::Normal)
 }
